@@ -1,0 +1,73 @@
+// Bytes by key on disk, safe between threads and processes: atomic publish, verified read; a problem
+// on either side costs a compile, never an error. Knows nothing of kernels or CUDA.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnjit/cache_entry.hpp"
+#include "attnjit/cache_key.hpp"
+
+namespace attnjit {
+
+enum class MissReason {
+  absent,       // no entry
+  disabled,     // no usable directory: memory only
+  unreadable,   // an I/O error or missing permission
+  corrupt,      // not a whole entry: length or checksum
+  version,      // written by another format version
+  key_differs,  // another key's text under this digest or name
+};
+std::string_view to_string(MissReason);
+
+struct CacheLookup {
+  std::optional<CacheEntry> entry;          // set on a hit
+  MissReason reason = MissReason::absent;   // of a miss
+  std::string detail;                       // of a miss: path and cause, for people
+};
+
+struct StoredEntry {
+  std::string digest;
+  std::filesystem::path path;
+  std::uint64_t bytes = 0;
+};
+
+// Where the cache lives: `option` if not empty, else $ATTNJIT_CACHE_DIR, else
+// $XDG_CACHE_HOME/attnjit, else $HOME/.cache/attnjit, else none (memory only). Relative XDG_CACHE_HOME
+// and HOME are ignored, as the XDG specification asks.
+std::optional<std::filesystem::path> resolve_cache_directory(const std::filesystem::path& option);
+
+class DiskCache {
+ public:
+  using WarningHandler = std::function<void(std::string_view)>;
+
+  // Uses `directory`, made on the first put; nullopt = memory only: every get is a miss. `warn` is
+  // called at most once in the cache's life, from any thread that uses it.
+  DiskCache(std::optional<std::filesystem::path> directory, WarningHandler warn);
+
+  // Reads and verifies the entry of `key`. Never throws for what is on disk.
+  CacheLookup get(const CacheKey& key) const;
+
+  // Publishes atomically. False, after one warning, if it could not; the caller goes on with its own
+  // bytes.
+  bool put(const CacheKey& key, std::string_view metadata, std::string_view payload);
+
+  // Every entry file, sorted by digest; unverified. Reading one: read_entry(path).
+  std::vector<StoredEntry> list() const;
+
+  const std::optional<std::filesystem::path>& directory() const { return directory_; }
+
+ private:
+  std::optional<std::filesystem::path> directory_;
+  WarningHandler warn_;
+};
+
+// Reads and verifies one entry file; a miss with its reason otherwise.
+CacheLookup read_entry(const std::filesystem::path& path);
+
+}  // namespace attnjit

@@ -1,0 +1,94 @@
+// One struct per kernel template: every constant its rendered kernel_config.cuh holds, under the
+// same name. Chosen by select_configs, rendered by render, part of the cache key. Plain values.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "attnjit/attention_descriptor.hpp"
+
+namespace attnjit {
+
+// templates/kernels/paged_decode_sm80.cu: split-KV decode over a paged cache, mma.sync + cp.async.
+struct PagedDecodeConfig {
+  DataType dtype = DataType::bf16;      // of q, k, v and out
+  int head_dim_qk = 0;
+  int head_dim_v = 0;
+  int q_per_kv = 0;
+  int page_size = 0;
+  ValueSource value_source = ValueSource::separate;
+  MaskKind mask = MaskKind::causal;
+  DataType dtype_mask = DataType::uint8;
+  int block_m = 0;
+  int block_n = 0;
+  int num_warps = 0;
+  int num_stages = 0;
+  int shared_memory_bytes = 0;
+
+  friend bool operator==(const PagedDecodeConfig&, const PagedDecodeConfig&) = default;
+};
+
+// templates/kernels/combine_splits.cu: merges the partial results of split requests by their LSE.
+struct CombineConfig {
+  DataType dtype = DataType::bf16;  // of out
+  int head_dim_v = 0;
+  int num_warps = 0;
+
+  friend bool operator==(const CombineConfig&, const CombineConfig&) = default;
+};
+
+// templates/kernels/schedule_decode.cu: cuts the KV blocks of a batch into equal parts, on device.
+struct ScheduleConfig {
+  int block_n = 0;
+  int num_threads = 0;
+
+  friend bool operator==(const ScheduleConfig&, const ScheduleConfig&) = default;
+};
+
+using KernelConfig = std::variant<PagedDecodeConfig, CombineConfig, ScheduleConfig>;
+
+// Calls visit(name, member, comment) for every field: the rendered header, JSON and the tests that
+// perturb each field are built on it, so a new knob cannot be forgotten by one of them.
+template <typename Visitor>
+void for_each_field(const PagedDecodeConfig& config, Visitor&& visit) {
+  visit("dtype", config.dtype, "element type of q, k, v and out");
+  visit("head_dim_qk", config.head_dim_qk, "columns of q and k");
+  visit("head_dim_v", config.head_dim_v, "columns of v and out");
+  visit("q_per_kv", config.q_per_kv, "query heads that share a kv head; packed into the rows");
+  visit("page_size", config.page_size, "tokens per page of the cache");
+  visit("value_source", config.value_source, "v is its own tensor, or the first columns of k");
+  visit("mask", config.mask, "which keys a query sees, besides those past the sequence's end");
+  visit("dtype_mask", config.dtype_mask, "element type of a materialized mask");
+  visit("block_m", config.block_m, "query rows per thread block");
+  visit("block_n", config.block_n, "keys per iteration");
+  visit("num_warps", config.num_warps, "warps per thread block");
+  visit("num_stages", config.num_stages, "KV tiles in flight plus the one in use");
+  visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
+}
+
+template <typename Visitor>
+void for_each_field(const CombineConfig& config, Visitor&& visit) {
+  visit("dtype", config.dtype, "element type of out");
+  visit("head_dim_v", config.head_dim_v, "columns of out");
+  visit("num_warps", config.num_warps, "warps per thread block; one row each");
+}
+
+template <typename Visitor>
+void for_each_field(const ScheduleConfig& config, Visitor&& visit) {
+  visit("block_n", config.block_n, "keys per block, the unit of splitting");
+  visit("num_threads", config.num_threads, "threads of the one block");
+}
+
+// Which stage of an operation a kernel serves.
+enum class KernelRole { attention, combine, schedule };
+std::string_view to_string(KernelRole);
+KernelRole role_of(const KernelConfig& config);
+
+// One line of JSON: {"kernel": "<template>", fields…}.
+std::string to_json(const KernelConfig& config);
+
+// A short name for tables and logs, e.g. "paged_decode_sm80 bf16 576/512 x16 page 64 m16n32s2".
+std::string describe(const KernelConfig& config);
+
+}  // namespace attnjit

@@ -1,0 +1,26 @@
+// KernelConfig -> render -> RenderedKernel: the template's text, its headers and the rendered
+// kernel_config.cuh. Pure; thread-safe.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "attnjit/kernel_config.hpp"
+#include "attnjit/rendered_kernel.hpp"
+#include "attnjit/target_device.hpp"
+#include "attnjit/template_library.hpp"
+
+namespace attnjit {
+
+// Renders the kernel of `config` for `device` from the templates in `library`. Throws TemplateError if
+// a template or a header it includes is missing.
+RenderedKernel render(const KernelConfig& config, const TargetDevice& device,
+                      const TemplateLibrary& library);
+
+// The kernel_config.cuh of `config`: a namespace `config` of commented constants.
+std::string render_config_header(const KernelConfig& config);
+
+// The source and all headers as one text, for reading and for `attnjit src`.
+std::string flatten(const RenderedKernel& kernel);
+
+}  // namespace attnjit
