@@ -1,4 +1,5 @@
-// One cache entry as bytes: a self-describing, checksummed single file. Pure functions, thread-safe.
+// One cache entry as bytes: a self-describing, checksummed single file. Pure functions,
+// thread-safe.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Bytes by key on disk, safe between threads and processes: atomic publish, verified read; a problem
-// on either side costs a compile, never an error. Knows nothing of kernels or CUDA.
+// Bytes by key on disk, safe between threads and processes: atomic publish, verified read; a
+// problem on either side costs a compile, never an error. Knows nothing of kernels or CUDA.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ enum class MissReason {
 std::string_view to_string(MissReason);
 
 struct CacheLookup {
-  std::optional<CacheEntry> entry;          // set on a hit
-  MissReason reason = MissReason::absent;   // of a miss
-  std::string detail;                       // of a miss: path and cause, for people
+  std::optional<CacheEntry> entry;         // set on a hit
+  MissReason reason = MissReason::absent;  // of a miss
+  std::string detail;                      // of a miss: path and cause, for people
 };
 
 struct StoredEntry {
@@ -38,8 +38,8 @@ struct StoredEntry {
 };
 
 // Where the cache lives: `option` if not empty, else $ATTNJIT_CACHE_DIR, else
-// $XDG_CACHE_HOME/attnjit, else $HOME/.cache/attnjit, else none (memory only). Relative XDG_CACHE_HOME
-// and HOME are ignored, as the XDG specification asks.
+// $XDG_CACHE_HOME/attnjit, else $HOME/.cache/attnjit, else none (memory only). Relative
+// XDG_CACHE_HOME and HOME are ignored, as the XDG specification asks.
 std::optional<std::filesystem::path> resolve_cache_directory(const std::filesystem::path& option);
 
 class DiskCache {
@@ -53,8 +53,8 @@ class DiskCache {
   // Reads and verifies the entry of `key`. Never throws for what is on disk.
   CacheLookup get(const CacheKey& key) const;
 
-  // Publishes atomically. False, after one warning, if it could not; the caller goes on with its own
-  // bytes.
+  // Publishes atomically. False, after one warning, if it could not; the caller goes on with its
+  // own bytes.
   bool put(const CacheKey& key, std::string_view metadata, std::string_view payload);
 
   // Every entry file, sorted by digest; unverified. Reading one: read_entry(path).

@@ -10,14 +10,14 @@ namespace attnjit {
 
 // The operations of the contract (their rows in generator/README.md).
 enum class Operation {
-  decode,               // paged decode: MLA (V a prefix of K), MQA, GQA, MHA; seqlen_q >= 1
-  prefill,              // ragged or dense forward
-  prefill_kvcache,      // prefill that reads, and may write, a paged cache
-  mla_prefill_rope,     // q and k split into nope and rope parts; rope comes from the KV cache
-  sparse_mla_decode,    // token-sparse MLA over a cache
-  sparse_mla_prefill,   // token-sparse MLA over ragged KV
-  append_kv_cache,      // scatter new K and V into a paged cache
-  merge_states,         // merge partial results by their LSE
+  decode,              // paged decode: MLA (V a prefix of K), MQA, GQA, MHA; seqlen_q >= 1
+  prefill,             // ragged or dense forward
+  prefill_kvcache,     // prefill that reads, and may write, a paged cache
+  mla_prefill_rope,    // q and k split into nope and rope parts; rope comes from the KV cache
+  sparse_mla_decode,   // token-sparse MLA over a cache
+  sparse_mla_prefill,  // token-sparse MLA over ragged KV
+  append_kv_cache,     // scatter new K and V into a paged cache
+  merge_states,        // merge partial results by their LSE
 };
 
 enum class DataType { bf16, fp16, fp32, fp8_e4m3, fp8_e5m2, uint8, int32 };
@@ -41,17 +41,17 @@ enum class ValueSource {
 
 enum class MaskKind {
   none,
-  causal,                   // bottom-right aligned
-  sliding_window,           // window_left keys before, window_right keys after the diagonal
-  chunked,                  // keys of the query's own chunk of chunk_size absolute positions
+  causal,          // bottom-right aligned
+  sliding_window,  // window_left keys before, window_right keys after the diagonal
+  chunked,         // keys of the query's own chunk of chunk_size absolute positions
   chunked_causal,
   prefix_lm,
-  document,                 // equal segment ids
-  tree,                     // packed bits over the draft tokens of speculative decoding
-  materialized_bool,        // uint8, non-zero = visible
-  materialized_additive,    // fp16, bf16 or fp32, added to the scaled score
+  document,               // equal segment ids
+  tree,                   // packed bits over the draft tokens of speculative decoding
+  materialized_bool,      // uint8, non-zero = visible
+  materialized_additive,  // fp16, bf16 or fp32, added to the scaled score
   materialized_bits,
-  custom,                   // a CUDA expression of (b, h, q, k)
+  custom,  // a CUDA expression of (b, h, q, k)
 };
 
 enum class ScoreModifier { none, softcap, alibi, additive_bias, custom };
@@ -118,8 +118,8 @@ std::string_view to_string(ScaleGrain);
 // Size of one element in bytes.
 int size_bytes(DataType);
 
-// Calls visit(name, member) for every field, in a fixed order: JSON, keys and tests are built on it,
-// so a new field cannot be forgotten by one of them.
+// Calls visit(name, member) for every field, in a fixed order: JSON, keys and tests are built on
+// it, so a new field cannot be forgotten by one of them.
 template <typename Descriptor, typename Visitor>
 void for_each_field(Descriptor& descriptor, Visitor&& visit) {
   visit("operation", descriptor.operation);

@@ -1,5 +1,5 @@
-// validate -> select_configs -> KernelConfig: which kernels serve a descriptor on a device, and with
-// which tile, stages and warps. Pure functions, thread-safe.
+// validate -> select_configs -> KernelConfig: which kernels serve a descriptor on a device, and
+// with which tile, stages and warps. Pure functions, thread-safe.
 #pragma once
 
 #include <vector>

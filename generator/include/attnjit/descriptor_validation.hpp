@@ -21,7 +21,8 @@ struct Violation {
 // "head_dim_qk = 100: must be a multiple of 8 up to 256 …; fix: pad the heads …"
 std::string to_string(const Violation& violation);
 
-// Thrown for a descriptor that is malformed (JSON), illegal or unsupported; what() lists everything.
+// Thrown for a descriptor that is malformed (JSON), illegal or unsupported; what() lists
+// everything.
 class DescriptorError : public std::runtime_error {
  public:
   explicit DescriptorError(std::vector<Violation> violations);

@@ -12,7 +12,7 @@ namespace attnjit {
 
 // templates/kernels/paged_decode_sm80.cu: split-KV decode over a paged cache, mma.sync + cp.async.
 struct PagedDecodeConfig {
-  DataType dtype = DataType::bf16;      // of q, k, v and out
+  DataType dtype = DataType::bf16;  // of q, k, v and out
   int head_dim_qk = 0;
   int head_dim_v = 0;
   int q_per_kv = 0;

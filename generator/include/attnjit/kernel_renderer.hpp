@@ -12,8 +12,8 @@
 
 namespace attnjit {
 
-// Renders the kernel of `config` for `device` from the templates in `library`. Throws TemplateError if
-// a template or a header it includes is missing.
+// Renders the kernel of `config` for `device` from the templates in `library`. Throws TemplateError
+// if a template or a header it includes is missing.
 RenderedKernel render(const KernelConfig& config, const TargetDevice& device,
                       const TemplateLibrary& library);
 

@@ -15,17 +15,17 @@ enum class Phase { decode, prefill };
 std::string_view to_string(Phase);
 
 struct PlanOptions {
-  int tensor_parallel = 1;                    // ranks that share the heads
-  DataType dtype = DataType::bf16;            // of q and out
-  DataType dtype_kv = DataType::bf16;         // of the KV cache
-  int page_size = 64;                         // tokens
-  int max_seqlen_q = 1;                       // query tokens per request in decode
+  int tensor_parallel = 1;             // ranks that share the heads
+  DataType dtype = DataType::bf16;     // of q and out
+  DataType dtype_kv = DataType::bf16;  // of the KV cache
+  int page_size = 64;                  // tokens
+  int max_seqlen_q = 1;                // query tokens per request in decode
   std::vector<Phase> phases = {Phase::decode, Phase::prefill};
 };
 
 // Why an axis of a descriptor has its value.
 struct AxisReason {
-  std::string field;   // descriptor field
+  std::string field;  // descriptor field
   std::string value;
   std::string reason;  // e.g. "num_attention_heads 128 / tp 8"
 };
@@ -33,17 +33,18 @@ struct AxisReason {
 struct PlannedDescriptor {
   AttentionDescriptor descriptor;
   Phase phase = Phase::decode;
-  std::vector<int> layers;           // indices of the layers that use it, ascending
-  double softmax_scale = 0;          // what the model passes at run time
+  std::vector<int> layers;   // indices of the layers that use it, ascending
+  double softmax_scale = 0;  // what the model passes at run time
   std::vector<AxisReason> reasons;
 };
 
 struct ModelPlan {
-  std::string model_type;                   // as in config.json
+  std::string model_type;  // as in config.json
   int num_layers = 0;
-  std::vector<PlannedDescriptor> planned;   // distinct, in order of first layer
+  std::vector<PlannedDescriptor> planned;  // distinct, in order of first layer
   std::vector<int> layers_without_attention;
-  std::vector<std::string> unread_fields;   // attention-looking fields of config.json that were not used
+  std::vector<std::string>
+      unread_fields;  // attention-looking fields of config.json that were not used
 };
 
 // Thrown for a config.json that cannot be planned; the message names field, value and fix.
