@@ -1,10 +1,12 @@
-// The rules of a descriptor, in one place: what no kernel could mean (violations) and what is
-// meaningful but served by no kernel yet (refusals). All of them are listed, never only the first.
-// Pure functions, thread-safe.
+// The rules of a descriptor, in one place: what no kernel could mean (legality) and what is
+// meaningful but served by no kernel of this version (support). All broken rules are listed, never
+// only the first. Pure functions, thread-safe.
 #pragma once
 
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attnjit/attention_descriptor.hpp"
@@ -18,7 +20,7 @@ struct Violation {
   std::string fix;    // what to do
 };
 
-// "head_dim_qk = 100: must be a multiple of 8 up to 256 …; fix: pad the heads …"
+// "head_dim_qk = 100: must be a multiple of 8 …; fix: pad the heads …"
 std::string to_string(const Violation& violation);
 
 // Thrown for a descriptor that is malformed (JSON), illegal or unsupported; what() lists
@@ -32,13 +34,26 @@ class DescriptorError : public std::runtime_error {
   std::vector<Violation> violations_;
 };
 
-// Contradictions and values out of range. Empty = the descriptor means something.
-std::vector<Violation> find_violations(const AttentionDescriptor& descriptor);
+// One rule about one field. The rules are data, so that documentation and tests can walk them.
+struct DescriptorRule {
+  std::string_view field;
+  std::string_view rule;
+  std::string_view fix;
+  bool (*is_broken)(const AttentionDescriptor&);
+};
+
+// Contradictions and values out of range.
+std::span<const DescriptorRule> legality_rules();
 
 // Axes of a legal descriptor that no kernel of this version serves, each refused by name.
-std::vector<Violation> find_refusals(const AttentionDescriptor& descriptor);
+std::span<const DescriptorRule> support_rules();
 
-// Throws DescriptorError listing all violations, or, if there are none, all refusals.
+// The rules that `descriptor` breaks, in order.
+std::vector<Violation> find_violations(const AttentionDescriptor& descriptor,
+                                       std::span<const DescriptorRule> rules);
+
+// Throws DescriptorError listing all broken legality rules or, if there are none, all broken
+// support rules.
 void validate(const AttentionDescriptor& descriptor);
 
 }  // namespace attnjit

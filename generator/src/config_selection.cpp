@@ -1,0 +1,111 @@
+#include "attnjit/config_selection.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "attnjit/descriptor_validation.hpp"
+#include "shared_memory_plan.hpp"
+
+namespace attnjit {
+namespace {
+
+struct RowTile {
+  int block_m;
+  int num_warps;
+};
+
+// Row tiles from small to large: the smallest that holds all rows of a kv head wastes least; more
+// rows than the largest take several tiles, which read K and V again (from L2).
+constexpr std::array<RowTile, 3> row_tiles = {{{16, 4}, {32, 8}, {64, 8}}};
+
+// Deep pipelines hide latency; short key tiles let a deep pipeline fit.
+constexpr std::array<int, 2> key_blocks = {64, 32};
+constexpr int most_stages = 4;
+
+bool fits(const PagedDecodeConfig& config, int bytes) {
+  return config.shared_memory_bytes <= bytes;
+}
+
+// The deepest pipeline of `config`'s tile that fits in `bytes`; num_stages 0 if not even two stages
+// do.
+PagedDecodeConfig with_most_stages(PagedDecodeConfig config, int bytes) {
+  for (config.num_stages = most_stages; config.num_stages >= 2; --config.num_stages) {
+    config.shared_memory_bytes = shared_memory_bytes(config);
+    if (fits(config, bytes)) {
+      return config;
+    }
+  }
+  config.num_stages = 0;
+  return config;
+}
+
+// The first key block that fits: twice per multiprocessor if it can, so that one thread block
+// computes while the other waits for memory, else once.
+PagedDecodeConfig fit_tile(PagedDecodeConfig config, const TargetDevice& device) {
+  const int half = device.shared_memory_per_sm / 2 - 1024;  // the driver keeps 1 KiB per block
+  for (const int bytes : {half, device.shared_memory_per_block}) {
+    for (const int block_n : key_blocks) {
+      config.block_n = block_n;
+      const PagedDecodeConfig fitted = with_most_stages(config, bytes);
+      if (fitted.num_stages > 0) {
+        return fitted;
+      }
+    }
+  }
+  config.num_stages = 0;
+  return config;
+}
+
+PagedDecodeConfig select_paged_decode(const AttentionDescriptor& descriptor,
+                                      const TargetDevice& device) {
+  PagedDecodeConfig config;
+  config.dtype = descriptor.dtype_q;
+  config.head_dim_qk = descriptor.head_dim_qk;
+  config.head_dim_v = descriptor.head_dim_v;
+  config.q_per_kv = descriptor.q_per_kv();
+  config.page_size = descriptor.page_size;
+  config.value_source = descriptor.value_source;
+  // With one query token the causal mask hides nothing that the length does not.
+  const bool trivially_causal = descriptor.mask == MaskKind::causal && descriptor.max_seqlen_q == 1;
+  config.mask = trivially_causal ? MaskKind::none : descriptor.mask;
+  config.dtype_mask = descriptor.dtype_mask;
+
+  const int rows = descriptor.max_seqlen_q * config.q_per_kv;
+  auto tile = std::find_if(row_tiles.begin(), row_tiles.end() - 1,
+                           [&](const RowTile& candidate) { return candidate.block_m >= rows; });
+  for (;; --tile) {
+    config.block_m = tile->block_m;
+    config.num_warps = tile->num_warps;
+    const PagedDecodeConfig fitted = fit_tile(config, device);
+    if (fitted.num_stages > 0) {
+      return fitted;
+    }
+    if (tile == row_tiles.begin()) {
+      break;
+    }
+  }
+  throw DescriptorError({{"head_dim_qk", fmt::format("{}", descriptor.head_dim_qk),
+                          fmt::format("no tile fits in the {} bytes of shared memory of {} ({})",
+                                      device.shared_memory_per_block, device.name, device.arch),
+                          "use a GPU with more shared memory per block"}});
+}
+
+}  // namespace
+
+std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
+                                         const TargetDevice& device) {
+  validate(descriptor);
+  const PagedDecodeConfig decode = select_paged_decode(descriptor, device);
+  CombineConfig combine;
+  combine.dtype = descriptor.dtype_out;
+  combine.head_dim_v = descriptor.head_dim_v;
+  combine.num_warps = 4;
+  ScheduleConfig schedule;
+  schedule.block_n = decode.block_n;
+  schedule.num_threads = 1024;
+  return {decode, combine, schedule};
+}
+
+}  // namespace attnjit

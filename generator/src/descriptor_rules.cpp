@@ -1,0 +1,213 @@
+// The rules themselves: one table of what is legal, one of what is served. To serve a new axis,
+// remove its row from the second table.
+#include <array>
+
+#include "attnjit/descriptor_validation.hpp"
+
+namespace attnjit {
+namespace {
+
+using D = const AttentionDescriptor&;
+
+bool is_fp8(DataType type) {
+  return type == DataType::fp8_e4m3 || type == DataType::fp8_e5m2;
+}
+
+bool is_half(DataType type) {
+  return type == DataType::bf16 || type == DataType::fp16;
+}
+
+bool is_paged_operation(Operation operation) {
+  return operation == Operation::decode || operation == Operation::prefill_kvcache ||
+         operation == Operation::append_kv_cache || operation == Operation::sparse_mla_decode;
+}
+
+bool is_token_sparse(Operation operation) {
+  return operation == Operation::sparse_mla_decode || operation == Operation::sparse_mla_prefill;
+}
+
+bool is_materialized(MaskKind mask) {
+  return mask == MaskKind::materialized_bool || mask == MaskKind::materialized_additive ||
+         mask == MaskKind::materialized_bits;
+}
+
+bool is_chunked(MaskKind mask) {
+  return mask == MaskKind::chunked || mask == MaskKind::chunked_causal;
+}
+
+bool is_head_dim(int dim, int largest) {
+  return dim >= 8 && dim <= largest && dim % 8 == 0;
+}
+
+// Latent attention keeps K and V in one row and may be wider than any head that stands alone.
+bool is_head_dim_qk(D d) {
+  return d.value_source == ValueSource::prefix_of_k
+             ? is_head_dim(d.head_dim_qk, 576)
+             : is_head_dim(d.head_dim_qk, 256) || d.head_dim_qk == 512;
+}
+
+bool tag_fits(D d) {
+  switch (d.kv_layout) {
+    case KvLayout::paged:
+      return d.kv_layout_tag == KvLayoutTag::nhd || d.kv_layout_tag == KvLayoutTag::hnd;
+    case KvLayout::ragged:
+      return d.kv_layout_tag == KvLayoutTag::thd;
+    case KvLayout::dense:
+      return d.kv_layout_tag == KvLayoutTag::bshd || d.kv_layout_tag == KvLayoutTag::bhsd;
+  }
+  return false;
+}
+
+bool mask_type_fits(D d) {
+  switch (d.mask) {
+    case MaskKind::materialized_bool:
+      return d.dtype_mask == DataType::uint8;
+    case MaskKind::materialized_additive:
+      return is_half(d.dtype_mask) || d.dtype_mask == DataType::fp32;
+    default:
+      return true;
+  }
+}
+
+const std::array legality = {
+    DescriptorRule{"dtype_q", "must be bf16, fp16, fp8_e4m3 or fp8_e5m2", "cast q to one of these",
+                   [](D d) { return !is_half(d.dtype_q) && !is_fp8(d.dtype_q); }},
+    DescriptorRule{"dtype_kv", "must be bf16, fp16, fp8_e4m3 or fp8_e5m2",
+                   "store the KV cache as one of these",
+                   [](D d) { return !is_half(d.dtype_kv) && !is_fp8(d.dtype_kv); }},
+    DescriptorRule{"dtype_out", "must be bf16, fp16, fp8_e4m3 or fp8_e5m2",
+                   "ask for one of these and cast afterwards",
+                   [](D d) { return !is_half(d.dtype_out) && !is_fp8(d.dtype_out); }},
+    DescriptorRule{"num_q_heads", "must be between 1 and 1024", "give the query heads of one GPU",
+                   [](D d) { return d.num_q_heads < 1 || d.num_q_heads > 1024; }},
+    DescriptorRule{"num_kv_heads", "must be between 1 and num_q_heads",
+                   "give the key/value heads of one GPU",
+                   [](D d) { return d.num_kv_heads < 1 || d.num_kv_heads > d.num_q_heads; }},
+    DescriptorRule{"num_q_heads", "must be an integer multiple of num_kv_heads",
+                   "adjust the q reshape or the head splitting",
+                   [](D d) { return d.num_kv_heads > 0 && d.num_q_heads % d.num_kv_heads != 0; }},
+    DescriptorRule{"head_dim_qk",
+                   "must be a multiple of 8 up to 256, or 512; up to 576 if v is a prefix of k",
+                   "pad the heads with zeros to the next multiple of 8",
+                   [](D d) { return !is_head_dim_qk(d); }},
+    DescriptorRule{
+        "head_dim_v",
+        "must be a multiple of 8 up to 256, or 512; up to head_dim_qk if v is a prefix of k",
+        "pad the heads with zeros to the next multiple of 8",
+        [](D d) {
+          return d.value_source == ValueSource::prefix_of_k
+                     ? !is_head_dim(d.head_dim_v, d.head_dim_qk)
+                     : !is_head_dim(d.head_dim_v, 256) && d.head_dim_v != 512;
+        }},
+    DescriptorRule{"max_seqlen_q", "must be between 1 and 128 for decode",
+                   "use operation prefill_kvcache for longer queries",
+                   [](D d) {
+                     return d.operation == Operation::decode &&
+                            (d.max_seqlen_q < 1 || d.max_seqlen_q > 128);
+                   }},
+    DescriptorRule{"max_seqlen_q", "must not be negative", "give 0 for any number of query tokens",
+                   [](D d) { return d.operation != Operation::decode && d.max_seqlen_q < 0; }},
+    DescriptorRule{
+        "kv_layout", "must be paged for an operation on a paged cache",
+        "set kv_layout to paged and give page_size",
+        [](D d) { return is_paged_operation(d.operation) && d.kv_layout != KvLayout::paged; }},
+    DescriptorRule{
+        "kv_layout", "must be ragged or dense for prefill",
+        "use operation prefill_kvcache for a paged cache",
+        [](D d) { return d.operation == Operation::prefill && d.kv_layout == KvLayout::paged; }},
+    DescriptorRule{"kv_layout_tag",
+                   "must be nhd or hnd (paged), thd (ragged), bshd or bhsd (dense)",
+                   "name the order in which the memory lies", [](D d) { return !tag_fits(d); }},
+    DescriptorRule{"page_size", "must be between 1 and 256 if kv_layout is paged",
+                   "re-page the cache, or view a larger page as several",
+                   [](D d) {
+                     return d.kv_layout == KvLayout::paged &&
+                            (d.page_size < 1 || d.page_size > 256);
+                   }},
+    DescriptorRule{"page_size", "must be 0 unless kv_layout is paged", "remove page_size",
+                   [](D d) { return d.kv_layout != KvLayout::paged && d.page_size != 0; }},
+    DescriptorRule{"dtype_mask", "must be uint8 (bool) or fp16, bf16, fp32 (additive)",
+                   "cast the mask", [](D d) { return !mask_type_fits(d); }},
+    DescriptorRule{"dtype_mask", "must be uint8 unless the mask is materialized",
+                   "remove dtype_mask",
+                   [](D d) { return !is_materialized(d.mask) && d.dtype_mask != DataType::uint8; }},
+    DescriptorRule{
+        "window_left", "must be -1 (unbounded) or more, and -1 unless mask is sliding_window",
+        "set mask to sliding_window, or remove window_left",
+        [](D d) {
+          return d.window_left < -1 || (d.mask != MaskKind::sliding_window && d.window_left != -1);
+        }},
+    DescriptorRule{"window_right",
+                   "must be -1 (unbounded) or more, and -1 unless mask is sliding_window",
+                   "set mask to sliding_window, or remove window_right",
+                   [](D d) {
+                     return d.window_right < -1 ||
+                            (d.mask != MaskKind::sliding_window && d.window_right != -1);
+                   }},
+    DescriptorRule{"window_left", "must be bounded, or window_right must be, for a sliding window",
+                   "give the window, or set mask to none",
+                   [](D d) {
+                     return d.mask == MaskKind::sliding_window && d.window_left == -1 &&
+                            d.window_right == -1;
+                   }},
+    DescriptorRule{"chunk_size", "must be positive for chunked masks and 0 for all others",
+                   "give the keys per chunk, or remove chunk_size",
+                   [](D d) { return is_chunked(d.mask) ? d.chunk_size < 1 : d.chunk_size != 0; }},
+    DescriptorRule{
+        "sparsity", "must be token for the token-sparse operations, and for no other",
+        "choose the operation that fits the sparsity",
+        [](D d) { return is_token_sparse(d.operation) != (d.sparsity == Sparsity::token); }},
+    DescriptorRule{"topk", "must be positive if sparsity is token, else 0",
+                   "give the keys per query, or remove topk",
+                   [](D d) { return d.sparsity == Sparsity::token ? d.topk < 1 : d.topk != 0; }},
+    DescriptorRule{"sparsity_block", "must be 16 to 128 if sparsity is block, else 0",
+                   "give the block of the sparse layout in tokens, or remove it",
+                   [](D d) {
+                     return d.sparsity == Sparsity::block
+                                ? d.sparsity_block < 16 || d.sparsity_block > 128
+                                : d.sparsity_block != 0;
+                   }},
+    DescriptorRule{"scales_q", "must be none unless q is fp8", "remove scales_q",
+                   [](D d) { return d.scales_q != ScaleGrain::none && !is_fp8(d.dtype_q); }},
+    DescriptorRule{"scales_kv", "must be none unless the KV cache is fp8", "remove scales_kv",
+                   [](D d) { return d.scales_kv != ScaleGrain::none && !is_fp8(d.dtype_kv); }},
+    DescriptorRule{"scales_out", "must be none unless out is fp8", "remove scales_out",
+                   [](D d) { return d.scales_out != ScaleGrain::none && !is_fp8(d.dtype_out); }},
+};
+
+const std::array support = {
+    DescriptorRule{"operation", "only decode is served", "use operation decode",
+                   [](D d) { return d.operation != Operation::decode; }},
+    DescriptorRule{"dtype_q", "only bf16 and fp16 are served", "cast q to bf16 or fp16",
+                   [](D d) { return !is_half(d.dtype_q); }},
+    DescriptorRule{"dtype_kv", "must equal dtype_q", "store the KV cache in the type of q",
+                   [](D d) { return d.dtype_kv != d.dtype_q; }},
+    DescriptorRule{"dtype_out", "must equal dtype_q", "ask for the type of q and cast afterwards",
+                   [](D d) { return d.dtype_out != d.dtype_q; }},
+    DescriptorRule{
+        "mask", "only none, causal, materialized_bool and materialized_additive are served",
+        "express the mask as a materialized one",
+        [](D d) {
+          return d.mask != MaskKind::none && d.mask != MaskKind::causal &&
+                 d.mask != MaskKind::materialized_bool && d.mask != MaskKind::materialized_additive;
+        }},
+    DescriptorRule{"score_modifier", "only none is served",
+                   "fold the modifier into an additive mask",
+                   [](D d) { return d.score_modifier != ScoreModifier::none; }},
+    DescriptorRule{"has_sinks", "sinks are not served", "rescale by the returned lse",
+                   [](D d) { return d.has_sinks; }},
+    DescriptorRule{"sparsity", "only none is served", "use a materialized mask",
+                   [](D d) { return d.sparsity != Sparsity::none; }},
+};
+
+}  // namespace
+
+std::span<const DescriptorRule> legality_rules() {
+  return legality;
+}
+
+std::span<const DescriptorRule> support_rules() {
+  return support;
+}
+
+}  // namespace attnjit

@@ -1,0 +1,67 @@
+#include "attnjit/descriptor_validation.hpp"
+
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace attnjit {
+namespace {
+
+std::string join_lines(const std::vector<Violation>& violations) {
+  std::string text;
+  for (const Violation& violation : violations) {
+    text += text.empty() ? "" : "\n";
+    text += to_string(violation);
+  }
+  return text;
+}
+
+std::string value_of(const AttentionDescriptor& descriptor, std::string_view field) {
+  std::string value;
+  for_each_field(descriptor, [&](std::string_view name, const auto& member) {
+    if (name == field) {
+      if constexpr (std::is_enum_v<std::decay_t<decltype(member)>>) {
+        value = to_string(member);
+      } else {
+        value = fmt::format("{}", member);
+      }
+    }
+  });
+  return value;
+}
+
+}  // namespace
+
+std::string to_string(const Violation& violation) {
+  const std::string subject = violation.value.empty()
+                                  ? violation.field
+                                  : fmt::format("{} = {}", violation.field, violation.value);
+  return fmt::format("{}: {}; fix: {}", subject, violation.rule, violation.fix);
+}
+
+DescriptorError::DescriptorError(std::vector<Violation> violations)
+    : std::runtime_error(join_lines(violations)), violations_(std::move(violations)) {}
+
+std::vector<Violation> find_violations(const AttentionDescriptor& descriptor,
+                                       std::span<const DescriptorRule> rules) {
+  std::vector<Violation> violations;
+  for (const DescriptorRule& rule : rules) {
+    if (rule.is_broken(descriptor)) {
+      violations.push_back({std::string(rule.field), value_of(descriptor, rule.field),
+                            std::string(rule.rule), std::string(rule.fix)});
+    }
+  }
+  return violations;
+}
+
+void validate(const AttentionDescriptor& descriptor) {
+  for (const auto rules : {legality_rules(), support_rules()}) {
+    std::vector<Violation> violations = find_violations(descriptor, rules);
+    if (!violations.empty()) {
+      throw DescriptorError(std::move(violations));
+    }
+  }
+}
+
+}  // namespace attnjit

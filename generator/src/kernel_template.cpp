@@ -1,0 +1,25 @@
+#include "kernel_template.hpp"
+
+namespace attnjit {
+namespace {
+
+KernelTemplate template_for(const PagedDecodeConfig& config) {
+  return {"paged_decode_sm80", KernelRole::attention, config.num_warps * 32,
+          config.shared_memory_bytes};
+}
+
+KernelTemplate template_for(const CombineConfig& config) {
+  return {"combine_splits", KernelRole::combine, config.num_warps * 32, 0};
+}
+
+KernelTemplate template_for(const ScheduleConfig& config) {
+  return {"schedule_decode", KernelRole::schedule, config.num_threads, 0};
+}
+
+}  // namespace
+
+KernelTemplate template_of(const KernelConfig& config) {
+  return std::visit([](const auto& fields) { return template_for(fields); }, config);
+}
+
+}  // namespace attnjit

@@ -1,0 +1,30 @@
+#include "shared_memory_plan.hpp"
+
+namespace attnjit {
+namespace {
+
+// As odd_pitch in device/paged_tile.cuh: an odd number of 16-byte units, in elements.
+int odd_pitch(int columns) {
+  return ((columns + 7) / 8 | 1) * 8;
+}
+
+int round_up(int value, int multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+int shared_memory_bytes(const PagedDecodeConfig& config) {
+  const int element_bytes = size_bytes(config.dtype);
+  const int pitch_qk = odd_pitch(round_up(config.head_dim_qk, 32));
+  const int pitch_v =
+      config.value_source == ValueSource::prefix_of_k ? 0 : odd_pitch(config.head_dim_v);
+  const int queries = config.block_m * pitch_qk * element_bytes;
+  const int tiles = config.num_stages * config.block_n * (pitch_qk + pitch_v) * element_bytes;
+  const int probabilities = config.block_m * odd_pitch(config.block_n) * element_bytes;
+  const int row_parts = config.num_warps * config.block_m * 4;
+  const int pages = 2 * config.block_n * 4;
+  return queries + tiles + probabilities + row_parts + pages;
+}
+
+}  // namespace attnjit

@@ -1,0 +1,12 @@
+// Bytes of dynamic shared memory that a tile needs; the same sum as the kernel's SharedStorage,
+// which a static_assert in the template compares. Pure; thread-safe.
+#pragma once
+
+#include "attnjit/kernel_config.hpp"
+
+namespace attnjit {
+
+// Of kernels/paged_decode_sm80.cu; reads all fields but shared_memory_bytes.
+int shared_memory_bytes(const PagedDecodeConfig& config);
+
+}  // namespace attnjit

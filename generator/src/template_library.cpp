@@ -1,0 +1,97 @@
+#include "attnjit/template_library.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "attnjit/embedded_file.hpp"
+
+namespace attnjit {
+
+extern const std::span<const EmbeddedFile> embedded_templates;
+
+namespace {
+
+using Files = std::map<std::string, std::string, std::less<>>;
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  if (!stream.good() && !stream.eof()) {
+    throw TemplateError(
+        fmt::format("template {} cannot be read; fix: point --templates or "
+                    "ATTNJIT_TEMPLATES at a complete templates/ directory, or unset it",
+                    path.string()));
+  }
+  return text;
+}
+
+// FNV-1a, 64 bits: a short name for people; cache keys cover the texts themselves.
+class Fingerprint {
+ public:
+  void add(std::string_view bytes) {
+    for (const char byte : bytes) {
+      state_ = (state_ ^ static_cast<unsigned char>(byte)) * 0x100000001b3ULL;
+    }
+    state_ = (state_ ^ bytes.size()) * 0x100000001b3ULL;
+  }
+  std::string text() const { return fmt::format("{:016x}", state_); }
+
+ private:
+  unsigned long long state_ = 0xcbf29ce484222325ULL;
+};
+
+}  // namespace
+
+TemplateLibrary::TemplateLibrary(Files files) : files_(std::move(files)) {}
+
+TemplateLibrary TemplateLibrary::embedded() {
+  Files files;
+  for (const EmbeddedFile& file : embedded_templates) {
+    files.emplace(file.name, file.text);
+  }
+  return TemplateLibrary(std::move(files));
+}
+
+TemplateLibrary TemplateLibrary::from_directory(const std::filesystem::path& root) {
+  Files files;
+  for (const EmbeddedFile& file : embedded_templates) {
+    files.emplace(file.name, read_file(root / file.name));
+  }
+  return TemplateLibrary(std::move(files));
+}
+
+TemplateLibrary TemplateLibrary::open(const std::filesystem::path& root) {
+  if (!root.empty()) {
+    return from_directory(root);
+  }
+  const char* variable = std::getenv("ATTNJIT_TEMPLATES");
+  return variable != nullptr && *variable != '\0' ? from_directory(variable) : embedded();
+}
+
+const std::string& TemplateLibrary::text(std::string_view name) const {
+  const auto found = files_.find(name);
+  if (found == files_.end()) {
+    std::string names;
+    for (const auto& [known, text] : files_) {
+      names += fmt::format(" {}", known);
+    }
+    throw TemplateError(fmt::format("template {} does not exist; there are:{}", name, names));
+  }
+  return found->second;
+}
+
+std::string TemplateLibrary::digest() const {
+  Fingerprint fingerprint;
+  for (const auto& [name, text] : files_) {
+    fingerprint.add(name);
+    fingerprint.add(text);
+  }
+  return fingerprint.text();
+}
+
+}  // namespace attnjit

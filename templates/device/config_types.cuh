@@ -1,0 +1,7 @@
+// The enumerators that a rendered kernel_config.cuh may name; the same names as the generator's. A
+// name that is missing here is a compile error, never a silent mismatch.
+#pragma once
+
+enum class DataType { bf16, fp16, fp32, uint8 };
+enum class ValueSource { separate, prefix_of_k };
+enum class MaskKind { none, causal, materialized_bool, materialized_additive };

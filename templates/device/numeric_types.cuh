@@ -1,0 +1,35 @@
+// 16-bit floating-point elements as plain bits, and their conversions.
+#pragma once
+
+#include "device/config_types.cuh"
+
+// Bits of a bf16 or fp16 value. PTX ISA 5.2.3, "Alternate Floating-Point Data Formats".
+using Element = unsigned short;
+
+// {low, high} rounded to nearest even and packed, low in bits 0-15.
+template <DataType type>
+__device__ __forceinline__ unsigned pack_pair(float low, float high) {
+  unsigned packed;
+  if constexpr (type == DataType::bf16) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  } else {
+    static_assert(type == DataType::fp16, "16-bit element types only");
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  }
+  return packed;
+}
+
+// The value at `index` of an array of `type`.
+template <DataType type>
+__device__ __forceinline__ float load_float(const void* base, long long index) {
+  if constexpr (type == DataType::fp32) {
+    return static_cast<const float*>(base)[index];
+  } else if constexpr (type == DataType::bf16) {
+    return __uint_as_float(static_cast<unsigned>(static_cast<const Element*>(base)[index]) << 16);
+  } else {
+    static_assert(type == DataType::fp16, "floating-point types only");
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(static_cast<const Element*>(base)[index]));
+    return value;
+  }
+}

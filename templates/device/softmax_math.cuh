@@ -1,0 +1,23 @@
+// Constants and scalar functions of the online softmax.
+#pragma once
+
+constexpr float log2_e = 1.4426950408889634f;
+constexpr float ln_2 = 0.6931471805599453f;
+
+__device__ __forceinline__ float negative_infinity() {
+  return __int_as_float(0xff800000);
+}
+
+// 2^x, 0 for -inf. PTX ISA 9.7.3.23, ex2.approx.
+__device__ __forceinline__ float exp2_approximate(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+// PTX ISA 9.7.3.22, lg2.approx.
+__device__ __forceinline__ float log2_approximate(float x) {
+  float result;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}

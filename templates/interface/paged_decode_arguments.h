@@ -1,0 +1,76 @@
+// Arguments of kernels/paged_decode_sm80.cu and kernels/combine_splits.cu, passed by value.
+// Built-in types only: read by the host compiler and by NVRTC. Strides are in elements.
+#pragma once
+
+#include "interface/decode_schedule.h"
+
+namespace attnjit::kernel_interface {
+
+// A token's row lies at base + batch * b + block * block_table[b][t / page_size] + head * h +
+// row * (t % page_size): per-request caches, shared pools, NHD and HND all fit this one rule.
+struct CacheStrides {
+  long long batch;
+  long long block;
+  long long head;
+  long long row;
+};
+
+// Of q and out: [batch, seqlen_q, num_q_heads, head_dim], in any order of the first three.
+struct QueryStrides {
+  long long batch;
+  long long token;
+  long long head;
+};
+
+struct MaskStrides {
+  long long batch;
+  long long head;
+  long long query;
+  long long key;
+};
+
+// Results of the pieces of split requests: out [pieces, num_kv_heads, rows, head_dim_v] and
+// lse [pieces, num_kv_heads, rows], where rows = seqlen_q * q_per_kv, query-major.
+struct PartialResults {
+  float* out;
+  float* lse;  // natural logarithm
+};
+
+struct PagedDecodeArguments {
+  const void* q;
+  const void* k_cache;
+  const void* v_cache;  // unused when v is a prefix of k
+  const void* mask;     // used by materialized masks only
+  void* out;
+  float* lse;              // natural logarithm; null if not wanted
+  const int* block_table;  // columns past ceil(seq_len / page_size) are never read
+  const int* seq_lens;     // [batch]
+  const SchedulePart* parts;
+  const int* piece_offsets;
+  PartialResults partial;
+  QueryStrides q_strides;
+  QueryStrides out_strides;
+  QueryStrides lse_strides;
+  CacheStrides k_strides;
+  CacheStrides v_strides;
+  MaskStrides mask_strides;
+  long long block_table_stride;  // between requests
+  int seqlen_q;
+  int num_kv_heads;
+  float softmax_scale;
+};
+
+struct CombineArguments {
+  PartialResults partial;
+  void* out;
+  float* lse;  // null if not wanted
+  const int* piece_offsets;
+  QueryStrides out_strides;
+  QueryStrides lse_strides;
+  long long num_rows;  // batch * seqlen_q * num_q_heads
+  int seqlen_q;
+  int num_kv_heads;
+  int q_per_kv;
+};
+
+}  // namespace attnjit::kernel_interface

@@ -1,0 +1,503 @@
+// Split-KV decode over a paged cache with mma.sync and cp.async: MLA (V a prefix of K), MQA, GQA
+// and MHA, any head ratio, seqlen_q >= 1. Grid: x = row tiles * kv heads, y = parts of the
+// schedule.
+//
+// The seqlen_q * q_per_kv query rows that share a kv head are packed, query-major, into tiles of
+// block_m rows. Per tile of block_n keys: scores by a grid of warps (warps_m x warps_n), row maxima
+// through shared memory, probabilities through shared memory, then every warp multiplies all rows
+// by its own columns of V.
+#include "kernel_config.cuh"
+
+#include "device/async_copy.cuh"
+#include "device/attention_mask.cuh"
+#include "device/mma_sm80.cuh"
+#include "device/numeric_types.cuh"
+#include "device/paged_tile.cuh"
+#include "device/softmax_math.cuh"
+#include "interface/paged_decode_arguments.h"
+
+using namespace attnjit::kernel_interface;
+
+namespace {
+
+constexpr int num_threads = config::num_warps * 32;
+constexpr bool value_is_prefix = config::value_source == ValueSource::prefix_of_k;
+
+// Columns that the score product runs over, zero beyond head_dim_qk: two k16 steps at a time.
+constexpr int padded_qk = (config::head_dim_qk + 31) / 32 * 32;
+constexpr int pitch_qk = odd_pitch(padded_qk);
+constexpr int pitch_v = value_is_prefix ? pitch_qk : odd_pitch(config::head_dim_v);
+constexpr int pitch_p = odd_pitch(config::block_n);
+constexpr int stage_elements = config::block_n * (pitch_qk + (value_is_prefix ? 0 : pitch_v));
+
+constexpr int row_tiles = config::block_m / 16;  // m16 tiles of a block
+constexpr int wanted_warps_m = config::num_warps * 16 / config::block_n;
+constexpr int warps_m = wanted_warps_m < 1           ? 1
+                        : wanted_warps_m < row_tiles ? wanted_warps_m
+                                                     : row_tiles;
+constexpr int warps_n = config::num_warps / warps_m;
+constexpr int score_row_tiles = row_tiles / warps_m;            // m16 tiles of a warp's scores
+constexpr int score_key_tiles = config::block_n / 8 / warps_n;  // n8 tiles of a warp's scores
+constexpr int value_tiles = config::head_dim_v / 8;             // n8 tiles of the output
+constexpr int warp_value_tiles =
+    (value_tiles + config::num_warps - 1) / config::num_warps;  // of a warp's output
+
+static_assert(warps_m * warps_n == config::num_warps, "num_warps must be a power of two");
+static_assert(score_row_tiles * warps_m == row_tiles, "block_m must be 16 times a power of two");
+static_assert(score_key_tiles >= 1 && score_key_tiles * 8 * warps_n == config::block_n,
+              "block_n must give every warp whole n8 tiles");
+static_assert(config::block_n % 32 == 0, "V is multiplied 32 keys at a time");
+static_assert(config::head_dim_v % 8 == 0, "V is multiplied 8 columns at a time");
+
+struct SharedStorage {
+  alignas(16) Element q[config::block_m * pitch_qk];
+  alignas(16) Element kv[config::num_stages][stage_elements];  // K tile, then V tile if separate
+  alignas(16) Element p[config::block_m * pitch_p];
+  float row_parts[config::num_warps][config::block_m];  // maxima of a tile, then sums
+  int pages[2][config::block_n];                        // of the tile being loaded and the next
+};
+static_assert(sizeof(SharedStorage) == config::shared_memory_bytes,
+              "the host's shared-memory plan differs from SharedStorage");
+
+// One request as one part sees it.
+struct Work {
+  int request;
+  int kv_head;
+  int seqlen_kv;
+  int first_row;  // of this block's row tile
+  int num_rows;   // seqlen_q * q_per_kv
+  int first_block;
+  int end_block;
+};
+
+// A thread's slice of the running softmax and output.
+struct Accumulators {
+  float out[row_tiles][warp_value_tiles][4];
+  float row_max[row_tiles][2];          // of the rows of `out`, in units of log2
+  float score_max[score_row_tiles][2];  // of the rows of this warp's scores
+  float score_sum[score_row_tiles][2];  // over this thread's columns only
+};
+
+struct Position {
+  int warp;
+  int lane;
+  int warp_m;  // row of this warp in the grid of warps that computes scores
+  int warp_n;
+};
+
+__device__ __forceinline__ void reset(Accumulators& sums) {
+#pragma unroll
+  for (int i = 0; i < row_tiles; ++i) {
+#pragma unroll
+    for (int j = 0; j < warp_value_tiles; ++j) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k)
+        sums.out[i][j][k] = 0.0f;
+    }
+    sums.row_max[i][0] = sums.row_max[i][1] = negative_infinity();
+  }
+#pragma unroll
+  for (int i = 0; i < score_row_tiles; ++i) {
+    sums.score_max[i][0] = sums.score_max[i][1] = negative_infinity();
+    sums.score_sum[i][0] = sums.score_sum[i][1] = 0.0f;
+  }
+}
+
+// The columns past head_dim_qk are multiplied too: zero them once, no copy touches them again.
+template <int padding>
+__device__ __forceinline__ void clear_padding(SharedStorage& shared) {
+  if constexpr (padding > 0) {
+    for (int i = threadIdx.x; i < config::block_m * padding; i += num_threads) {
+      shared.q[i / padding * pitch_qk + config::head_dim_qk + i % padding] = 0;
+    }
+    for (int i = threadIdx.x; i < config::num_stages * config::block_n * padding;
+         i += num_threads) {
+      const int row = i / padding;
+      shared.kv[row / config::block_n]
+               [row % config::block_n * pitch_qk + config::head_dim_qk + i % padding] = 0;
+    }
+  }
+}
+
+__device__ __forceinline__ void load_queries(SharedStorage& shared,
+                                             const PagedDecodeArguments& arguments,
+                                             const Work& work) {
+  constexpr int chunks = config::head_dim_qk / 8;
+  for (int i = threadIdx.x; i < config::block_m * chunks; i += num_threads) {
+    const int row = work.first_row + i / chunks;
+    const bool valid = row < work.num_rows;
+    const int query = valid ? row / config::q_per_kv : 0;
+    const int head = work.kv_head * config::q_per_kv + (valid ? row % config::q_per_kv : 0);
+    const Element* source =
+        static_cast<const Element*>(arguments.q) + work.request * arguments.q_strides.batch +
+        query * arguments.q_strides.token + head * arguments.q_strides.head + i % chunks * 8;
+    copy_async_16(&shared.q[i / chunks * pitch_qk + i % chunks * 8], source, valid);
+  }
+}
+
+__device__ __forceinline__ void find_pages(SharedStorage& shared,
+                                           const PagedDecodeArguments& arguments, const Work& work,
+                                           int block) {
+  const int* table = arguments.block_table + work.request * arguments.block_table_stride;
+  for (int i = threadIdx.x; i < config::block_n; i += num_threads) {
+    const int token = block * config::block_n + i;
+    shared.pages[block & 1][i] =
+        block < work.end_block && token < work.seqlen_kv ? table[token / config::page_size] : -1;
+  }
+}
+
+__device__ __forceinline__ void load_tiles(SharedStorage& shared,
+                                           const PagedDecodeArguments& arguments, const Work& work,
+                                           int block) {
+  if (block < work.end_block) {
+    Element* tile = shared.kv[(block - work.first_block) % config::num_stages];
+    const PagedTile source = {shared.pages[block & 1], block * config::block_n, work.request,
+                              work.kv_head};
+    source.copy<config::block_n, config::head_dim_qk, pitch_qk, config::page_size, num_threads>(
+        tile, arguments.k_cache, arguments.k_strides);
+    if constexpr (!value_is_prefix) {
+      source.copy<config::block_n, config::head_dim_v, pitch_v, config::page_size, num_threads>(
+          tile + config::block_n * pitch_qk, arguments.v_cache, arguments.v_strides);
+    }
+  }
+  commit_copies();
+}
+
+using Scores = float[score_row_tiles][score_key_tiles][4];
+
+__device__ __forceinline__ void compute_scores(const SharedStorage& shared, const Element* k,
+                                               const Position& at, Scores& scores) {
+#pragma unroll
+  for (int i = 0; i < score_row_tiles; ++i) {
+#pragma unroll
+    for (int j = 0; j < score_key_tiles; ++j) {
+#pragma unroll
+      for (int c = 0; c < 4; ++c)
+        scores[i][j][c] = 0.0f;
+    }
+  }
+  const Element* q_row =
+      shared.q + (at.warp_m * score_row_tiles * 16 + at.lane % 16) * pitch_qk + at.lane / 16 * 8;
+  const Element* k_row =
+      k + (at.warp_n * score_key_tiles * 8 + at.lane % 8) * pitch_qk + at.lane / 8 * 8;
+#pragma unroll 3
+  for (int column = 0; column < padded_qk; column += 32) {
+    unsigned q[score_row_tiles][2][4];
+#pragma unroll
+    for (int i = 0; i < score_row_tiles; ++i) {
+      load_matrices(q[i][0], q_row + i * 16 * pitch_qk + column);
+      load_matrices(q[i][1], q_row + i * 16 * pitch_qk + column + 16);
+    }
+#pragma unroll
+    for (int j = 0; j < score_key_tiles; ++j) {
+      unsigned keys[4];
+      load_matrices(keys, k_row + j * 8 * pitch_qk + column);
+#pragma unroll
+      for (int i = 0; i < score_row_tiles; ++i) {
+        multiply_accumulate<config::dtype>(scores[i][j], q[i][0], keys[0], keys[1]);
+        multiply_accumulate<config::dtype>(scores[i][j], q[i][1], keys[2], keys[3]);
+      }
+    }
+  }
+}
+
+// Scales the scores to units of log2 and hides what a row does not see.
+__device__ __forceinline__ void mask_scores(const PagedDecodeArguments& arguments, const Work& work,
+                                            const Position& at, int block, Scores& scores) {
+  const float scale = arguments.softmax_scale * log2_e;
+  const bool full =
+      tile_is_full<config::mask>(work.seqlen_kv, arguments.seqlen_q, (block + 1) * config::block_n);
+  const int first_key = block * config::block_n + at.warp_n * score_key_tiles * 8 + at.lane % 4 * 2;
+#pragma unroll
+  for (int i = 0; i < score_row_tiles; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row =
+          work.first_row + (at.warp_m * score_row_tiles + i) * 16 + at.lane / 4 + half * 8;
+      const int query = row / config::q_per_kv;
+      const int limit = key_limit<config::mask>(work.seqlen_kv, arguments.seqlen_q, query);
+      const int head = work.kv_head * config::q_per_kv + row % config::q_per_kv;
+      const long long mask_row = work.request * arguments.mask_strides.batch +
+                                 head * arguments.mask_strides.head +
+                                 query * arguments.mask_strides.query;
+#pragma unroll
+      for (int j = 0; j < score_key_tiles; ++j) {
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+          float& score = scores[i][j][half * 2 + c];
+          score *= scale;
+          if (full)
+            continue;
+          const int key = first_key + j * 8 + c;
+          if (row >= work.num_rows || key >= limit) {
+            score = negative_infinity();
+          } else {
+            score = apply_materialized_mask<config::mask, config::dtype_mask>(
+                score, arguments.mask, mask_row + key * arguments.mask_strides.key);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Maxima over a warp's own keys, to be merged by all warps after a barrier.
+__device__ __forceinline__ void store_row_maxima(SharedStorage& shared, const Position& at,
+                                                 const Scores& scores) {
+#pragma unroll
+  for (int i = 0; i < score_row_tiles; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float maximum = negative_infinity();
+#pragma unroll
+      for (int j = 0; j < score_key_tiles; ++j) {
+        maximum = fmaxf(maximum, fmaxf(scores[i][j][half * 2], scores[i][j][half * 2 + 1]));
+      }
+      maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 1));
+      maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 2));
+      if (at.lane % 4 == 0) {
+        shared
+            .row_parts[at.warp_n][(at.warp_m * score_row_tiles + i) * 16 + at.lane / 4 + half * 8] =
+            maximum;
+      }
+    }
+  }
+}
+
+__device__ __forceinline__ float merged_maximum(const SharedStorage& shared, int row,
+                                                float maximum) {
+#pragma unroll
+  for (int part = 0; part < warps_n; ++part) {
+    maximum = fmaxf(maximum, shared.row_parts[part][row]);
+  }
+  return maximum;
+}
+
+// What to subtract from a row's scores: 0 where nothing is visible yet, so that -inf - -inf, a NaN,
+// never arises.
+__device__ __forceinline__ float finite_maximum(float maximum) {
+  return maximum == negative_infinity() ? 0.0f : maximum;
+}
+
+// Probabilities of a warp's scores, into shared memory; the running sums of this thread's columns.
+__device__ __forceinline__ void update_softmax(SharedStorage& shared, const Position& at,
+                                               const Scores& scores, Accumulators& sums) {
+#pragma unroll
+  for (int i = 0; i < score_row_tiles; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = (at.warp_m * score_row_tiles + i) * 16 + at.lane / 4 + half * 8;
+      const float old_maximum = sums.score_max[i][half];
+      const float maximum = merged_maximum(shared, row, old_maximum);
+      const float base = finite_maximum(maximum);
+      float sum = sums.score_sum[i][half] * exp2_approximate(old_maximum - base);
+      Element* p_row = shared.p + row * pitch_p + at.warp_n * score_key_tiles * 8 + at.lane % 4 * 2;
+#pragma unroll
+      for (int j = 0; j < score_key_tiles; ++j) {
+        const float p0 = exp2_approximate(scores[i][j][half * 2] - base);
+        const float p1 = exp2_approximate(scores[i][j][half * 2 + 1] - base);
+        sum += p0 + p1;
+        *reinterpret_cast<unsigned*>(p_row + j * 8) = pack_pair<config::dtype>(p0, p1);
+      }
+      sums.score_max[i][half] = maximum;
+      sums.score_sum[i][half] = sum;
+    }
+  }
+}
+
+__device__ __forceinline__ void rescale_output(const SharedStorage& shared, const Position& at,
+                                               Accumulators& sums) {
+#pragma unroll
+  for (int i = 0; i < row_tiles; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float old_maximum = sums.row_max[i][half];
+      const float maximum = merged_maximum(shared, i * 16 + at.lane / 4 + half * 8, old_maximum);
+      const float factor = exp2_approximate(old_maximum - finite_maximum(maximum));
+      sums.row_max[i][half] = maximum;
+#pragma unroll
+      for (int j = 0; j < warp_value_tiles; ++j) {
+        sums.out[i][j][half * 2] *= factor;
+        sums.out[i][j][half * 2 + 1] *= factor;
+      }
+    }
+  }
+}
+
+__device__ __forceinline__ void accumulate_output(const SharedStorage& shared, const Element* v,
+                                                  const Position& at, Accumulators& sums) {
+  const Element* p_row = shared.p + at.lane % 16 * pitch_p + at.lane / 16 * 8;
+#pragma unroll
+  for (int key = 0; key < config::block_n; key += 32) {
+    unsigned p[row_tiles][2][4];
+#pragma unroll
+    for (int i = 0; i < row_tiles; ++i) {
+      load_matrices(p[i][0], p_row + i * 16 * pitch_p + key);
+      load_matrices(p[i][1], p_row + i * 16 * pitch_p + key + 16);
+    }
+#pragma unroll
+    for (int j = 0; j < warp_value_tiles; ++j) {
+      const int tile = at.warp * warp_value_tiles + j;
+      if (value_tiles % config::num_warps == 0 || tile < value_tiles) {
+        unsigned values[4];
+        load_matrices_transposed(values, v + (key + at.lane) * pitch_v + tile * 8);
+#pragma unroll
+        for (int i = 0; i < row_tiles; ++i) {
+          multiply_accumulate<config::dtype>(sums.out[i][j], p[i][0], values[0], values[1]);
+          multiply_accumulate<config::dtype>(sums.out[i][j], p[i][1], values[2], values[3]);
+        }
+      }
+    }
+  }
+}
+
+// Sums over a warp's own keys, to be merged by all warps after a barrier.
+__device__ __forceinline__ void store_row_sums(SharedStorage& shared, const Position& at,
+                                               const Accumulators& sums) {
+#pragma unroll
+  for (int i = 0; i < score_row_tiles; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float sum = sums.score_sum[i][half];
+      sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+      sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+      if (at.lane % 4 == 0) {
+        shared
+            .row_parts[at.warp_n][(at.warp_m * score_row_tiles + i) * 16 + at.lane / 4 + half * 8] =
+            sum;
+      }
+    }
+  }
+}
+
+// One row of this thread's output columns: to `out` if the request has one piece, else to the
+// piece's partial results.
+__device__ __forceinline__ void store_row(const PagedDecodeArguments& arguments, const Work& work,
+                                          const Position& at, const float (*columns)[4], int half,
+                                          int row, float scale, float lse, int piece) {
+  const int first_tile = at.warp * warp_value_tiles;
+  const int query = row / config::q_per_kv;
+  const int head = work.kv_head * config::q_per_kv + row % config::q_per_kv;
+  const long long partial_row =
+      (static_cast<long long>(piece) * arguments.num_kv_heads + work.kv_head) * work.num_rows + row;
+  Element* out = static_cast<Element*>(arguments.out) + work.request * arguments.out_strides.batch +
+                 query * arguments.out_strides.token + head * arguments.out_strides.head;
+#pragma unroll
+  for (int j = 0; j < warp_value_tiles; ++j) {
+    const int column = (first_tile + j) * 8 + at.lane % 4 * 2;
+    if (value_tiles % config::num_warps != 0 && first_tile + j >= value_tiles)
+      continue;
+    const float low = columns[j][half * 2] * scale;
+    const float high = columns[j][half * 2 + 1] * scale;
+    if (piece < 0) {
+      *reinterpret_cast<unsigned*>(out + column) = pack_pair<config::dtype>(low, high);
+    } else {
+      *reinterpret_cast<float2*>(arguments.partial.out + partial_row * config::head_dim_v +
+                                 column) = make_float2(low, high);
+    }
+  }
+  if (at.warp == 0 && at.lane % 4 == 0) {
+    if (piece >= 0) {
+      arguments.partial.lse[partial_row] = lse;
+    } else if (arguments.lse != nullptr) {
+      arguments.lse[work.request * arguments.lse_strides.batch +
+                    query * arguments.lse_strides.token + head * arguments.lse_strides.head] = lse;
+    }
+  }
+}
+
+__device__ __forceinline__ void store_output(const SharedStorage& shared,
+                                             const PagedDecodeArguments& arguments,
+                                             const Work& work, const Position& at,
+                                             const Accumulators& sums, int piece) {
+#pragma unroll
+  for (int i = 0; i < row_tiles; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int tile_row = i * 16 + at.lane / 4 + half * 8;
+      const int row = work.first_row + tile_row;
+      if (row >= work.num_rows)
+        continue;
+      float sum = 0.0f;
+#pragma unroll
+      for (int part = 0; part < warps_n; ++part)
+        sum += shared.row_parts[part][tile_row];
+      const bool sees_nothing = sum == 0.0f;
+      const float lse = sees_nothing ? negative_infinity()
+                                     : (sums.row_max[i][half] + log2_approximate(sum)) * ln_2;
+      store_row(arguments, work, at, sums.out[i], half, row, sees_nothing ? 0.0f : 1.0f / sum, lse,
+                piece);
+    }
+  }
+}
+
+__device__ __forceinline__ void process(SharedStorage& shared,
+                                        const PagedDecodeArguments& arguments, const Work& work,
+                                        const Position& at, int piece) {
+  Accumulators sums;
+  reset(sums);
+  load_queries(shared, arguments, work);
+#pragma unroll
+  for (int stage = 0; stage < config::num_stages - 1; ++stage) {
+    find_pages(shared, arguments, work, work.first_block + stage);
+    __syncthreads();  // pages of this tile are written; those of the tile before last are read
+    load_tiles(shared, arguments, work, work.first_block + stage);
+  }
+  find_pages(shared, arguments, work, work.first_block + config::num_stages - 1);
+
+  for (int block = work.first_block; block < work.end_block; ++block) {
+    const Element* k = shared.kv[(block - work.first_block) % config::num_stages];
+    const Element* v = value_is_prefix ? k : k + config::block_n * pitch_qk;
+    wait_for_copies<config::num_stages - 2>();
+    __syncthreads();  // this tile has arrived for all; the tile before it is no longer read
+    load_tiles(shared, arguments, work, block + config::num_stages - 1);
+    find_pages(shared, arguments, work, block + config::num_stages);
+    Scores scores;
+    compute_scores(shared, k, at, scores);
+    mask_scores(arguments, work, at, block, scores);
+    store_row_maxima(shared, at, scores);
+    __syncthreads();  // every warp's maxima are written
+    update_softmax(shared, at, scores, sums);
+    rescale_output(shared, at, sums);
+    __syncthreads();  // all probabilities are written; the maxima are no longer read
+    accumulate_output(shared, v, at, sums);
+  }
+  store_row_sums(shared, at, sums);
+  wait_for_copies<0>();
+  __syncthreads();  // every warp's sums are written; tiles, queries and pages are no longer read
+  store_output(shared, arguments, work, at, sums, piece);
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(num_threads, 1)
+    paged_decode_sm80(const __grid_constant__ PagedDecodeArguments arguments) {
+  extern __shared__ __align__(16) unsigned char shared_bytes[];
+  SharedStorage& shared = *reinterpret_cast<SharedStorage*>(shared_bytes);
+  const int warp = threadIdx.x / 32;
+  const Position at = {warp, static_cast<int>(threadIdx.x % 32), warp / warps_n, warp % warps_n};
+  const SchedulePart part = arguments.parts[blockIdx.y];
+  const int num_rows = arguments.seqlen_q * config::q_per_kv;
+  const int tiles = (num_rows + config::block_m - 1) / config::block_m;
+
+  clear_padding<padded_qk - config::head_dim_qk>(shared);
+  for (int request = part.first_request; request <= part.end_request; ++request) {
+    const bool is_end = request == part.end_request;
+    if (is_end && part.end_block == 0)
+      break;
+    Work work;
+    work.request = request;
+    work.kv_head = blockIdx.x / tiles;
+    work.seqlen_kv = arguments.seq_lens[request];
+    work.first_row = blockIdx.x % tiles * config::block_m;
+    work.num_rows = num_rows;
+    // The schedule only balances: lengths that changed since it was made still give right results.
+    const int blocks = num_kv_blocks(work.seqlen_kv, config::block_n);
+    work.first_block = request == part.first_request ? part.first_block : 0;
+    work.end_block = is_end && part.end_block < blocks ? part.end_block : blocks;
+    const int first_piece = arguments.piece_offsets[request];
+    const bool is_split = arguments.piece_offsets[request + 1] > first_piece;
+    const int piece = request == part.first_request ? part.first_piece : 0;
+    process(shared, arguments, work, at, is_split ? first_piece + piece : -1);
+  }
+}
