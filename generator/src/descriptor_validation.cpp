@@ -8,15 +8,6 @@
 namespace attnjit {
 namespace {
 
-std::string join_lines(const std::vector<Violation>& violations) {
-  std::string text;
-  for (const Violation& violation : violations) {
-    text += text.empty() ? "" : "\n";
-    text += to_string(violation);
-  }
-  return text;
-}
-
 std::string value_of(const AttentionDescriptor& descriptor, std::string_view field) {
   std::string value;
   for_each_field(descriptor, [&](std::string_view name, const auto& member) {
@@ -40,8 +31,17 @@ std::string to_string(const Violation& violation) {
   return fmt::format("{}: {}; fix: {}", subject, violation.rule, violation.fix);
 }
 
+std::string to_string(std::span<const Violation> violations) {
+  std::string text;
+  for (const Violation& violation : violations) {
+    text += text.empty() ? "" : "\n";
+    text += to_string(violation);
+  }
+  return text;
+}
+
 DescriptorError::DescriptorError(std::vector<Violation> violations)
-    : std::runtime_error(join_lines(violations)), violations_(std::move(violations)) {}
+    : std::runtime_error(to_string(std::span<const Violation>(violations))), violations_(std::move(violations)) {}
 
 std::vector<Violation> find_violations(const AttentionDescriptor& descriptor,
                                        std::span<const DescriptorRule> rules) {

@@ -23,6 +23,9 @@ struct Violation {
 // "head_dim_qk = 100: must be a multiple of 8 …; fix: pad the heads …"
 std::string to_string(const Violation& violation);
 
+// One line per violation.
+std::string to_string(std::span<const Violation> violations);
+
 // Thrown for a descriptor that is malformed (JSON), illegal or unsupported; what() lists
 // everything.
 class DescriptorError : public std::runtime_error {

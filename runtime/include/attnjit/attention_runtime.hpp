@@ -1,0 +1,66 @@
+// The library's front door for launching: a descriptor becomes kernels that are ready on a device
+// (prepare, may compile), which paged_decode.hpp and flash_mla.hpp then run (never compile).
+// Thread-safe. What it prepares stays loaded until the process ends.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+
+#include "attnjit/attention_descriptor.hpp"
+#include "attnjit/kernel_config.hpp"
+#include "attnjit/kernel_provider.hpp"
+#include "attnjit/loaded_kernel.hpp"
+#include "attnjit/target_device.hpp"
+
+struct CUstream_st;
+
+namespace attnjit {
+
+// A kernel is not ready and cannot be made ready now: the stream is being captured into a graph.
+class ColdKernelError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The kernels of one paged-decode descriptor, loaded on one device. Cheap to copy; immutable.
+struct PreparedDecode {
+  AttentionDescriptor descriptor;
+  TargetDevice target;
+  int device = 0;  // CUDA ordinal
+  PagedDecodeConfig config;
+  ScheduleConfig schedule_config;
+  CombineConfig combine_config;
+  LoadedKernel attention;
+  LoadedKernel combine;
+  LoadedKernel schedule;
+};
+
+class AttentionRuntime {
+ public:
+  // Opens templates, cache and NVRTC as KernelProvider does. Touches no GPU yet.
+  explicit AttentionRuntime(KernelProviderOptions options = {});
+  ~AttentionRuntime();
+
+  // Makes the kernels of `descriptor` ready on CUDA device `device`: from memory, from the cache,
+  // or compiled now. Throws DescriptorError, DriverError, CudaError and what
+  // KernelProvider::provide throws.
+  std::shared_ptr<const PreparedDecode> prepare_decode(const AttentionDescriptor& descriptor,
+                                                       int device);
+
+  // The same for use on `stream`: if that is being captured and the kernels are not ready,
+  // ColdKernelError, and the capture stays valid.
+  std::shared_ptr<const PreparedDecode> prepare_decode(const AttentionDescriptor& descriptor,
+                                                       int device, CUstream_st* stream);
+
+  // Null unless the kernels are ready on `device`. Never compiles, loads or touches the GPU.
+  std::shared_ptr<const PreparedDecode> find_decode(const AttentionDescriptor& descriptor,
+                                                    int device) const;
+
+  KernelProvider& provider();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace attnjit

@@ -1,0 +1,46 @@
+// How a batch's KV blocks are cut into parts, on the host: the same cut as
+// kernels/schedule_decode.cu makes on the device (both use templates/interface/decode_schedule.h).
+// Pure; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attnjit/kernel_config.hpp"
+#include "attnjit/target_device.hpp"
+#include "interface/decode_schedule.h"
+
+namespace attnjit {
+
+// What a decode kernel's grid and buffers follow from.
+struct DecodeGrid {
+  int row_tiles = 0;  // tiles of block_m query rows per kv head
+  int num_kv_heads = 0;
+  int num_rows = 0;   // query rows per kv head: seqlen_q * q_per_kv
+  int num_parts = 0;  // of the schedule; grid = (row_tiles * num_kv_heads, num_parts)
+};
+
+// The grid for `seqlen_q` query tokens per request: the fewest parts that keep all multiprocessors
+// evenly busy.
+DecodeGrid make_decode_grid(const PagedDecodeConfig& config, const TargetDevice& device,
+                            int num_kv_heads, int seqlen_q);
+
+// At most this many pieces belong to split requests, whatever the lengths: each part cuts at most
+// the request it begins in and the one it ends in.
+constexpr std::int64_t max_pieces(const DecodeGrid& grid) {
+  return 2 * std::int64_t{grid.num_parts};
+}
+
+// Bytes of workspace for the partial results of `grid`.
+std::int64_t workspace_bytes(const DecodeGrid& grid, int head_dim_v);
+
+struct HostSchedule {
+  std::vector<kernel_interface::SchedulePart> parts;  // [num_parts]
+  std::vector<int> piece_offsets;                     // [batch + 1]
+};
+
+// Cuts requests of `seq_lens` keys, block_n keys per block, into `num_parts` parts.
+HostSchedule make_host_schedule(std::span<const int> seq_lens, int block_n, int num_parts);
+
+}  // namespace attnjit

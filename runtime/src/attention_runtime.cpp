@@ -1,0 +1,103 @@
+#include "attnjit/attention_runtime.hpp"
+
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "attnjit/config_selection.hpp"
+#include "attnjit/descriptor_json.hpp"
+#include "attnjit/target_device_query.hpp"
+#include "stream_capture.hpp"
+
+namespace attnjit {
+struct AttentionRuntime::State {
+  using Key = std::pair<std::string, int>;  // descriptor as JSON, device
+
+  explicit State(KernelProviderOptions options) : provider(std::move(options)) {}
+
+  KernelProvider provider;
+  mutable std::shared_mutex mutex;  // guards the two below; never held while compiling
+  std::map<Key, std::shared_ptr<const PreparedDecode>> prepared;
+  std::map<std::string, std::unique_ptr<LoadedCubin>> cubins;  // by key digest
+
+  LoadedKernel load(const KernelConfig& config, const TargetDevice& target, int device) {
+    const ProvidedKernel provided = provider.provide(config, target);
+    LoadedCubin* cubin = nullptr;
+    {
+      const std::unique_lock lock(mutex);
+      std::unique_ptr<LoadedCubin>& slot = cubins[provided.key.digest];
+      if (slot == nullptr) {
+        slot = std::make_unique<LoadedCubin>(
+            provided.cubin, KernelShape{provided.kernel.entry, provided.kernel.num_threads,
+                                        provided.kernel.shared_memory_bytes});
+      }
+      cubin = slot.get();
+    }
+    return cubin->on_device(device);
+  }
+};
+
+AttentionRuntime::AttentionRuntime(KernelProviderOptions options)
+    : state_(std::make_unique<State>(std::move(options))) {}
+
+AttentionRuntime::~AttentionRuntime() = default;
+
+KernelProvider& AttentionRuntime::provider() {
+  return state_->provider;
+}
+
+std::shared_ptr<const PreparedDecode> AttentionRuntime::find_decode(
+    const AttentionDescriptor& descriptor, int device) const {
+  const State::Key key(to_json(descriptor), device);
+  const std::shared_lock lock(state_->mutex);
+  const auto found = state_->prepared.find(key);
+  return found == state_->prepared.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
+    const AttentionDescriptor& descriptor, int device) {
+  if (auto ready = find_decode(descriptor, device)) {
+    return ready;
+  }
+  auto prepared = std::make_shared<PreparedDecode>();
+  prepared->descriptor = descriptor;
+  prepared->device = device;
+  prepared->target = query_target_device(device);
+  for (const KernelConfig& config : select_configs(descriptor, prepared->target)) {
+    const LoadedKernel kernel = state_->load(config, prepared->target, device);
+    if (const auto* decode = std::get_if<PagedDecodeConfig>(&config)) {
+      prepared->config = *decode;
+      prepared->attention = kernel;
+    } else if (const auto* combine = std::get_if<CombineConfig>(&config)) {
+      prepared->combine_config = *combine;
+      prepared->combine = kernel;
+    } else {
+      prepared->schedule_config = std::get<ScheduleConfig>(config);
+      prepared->schedule = kernel;
+    }
+  }
+  const std::unique_lock lock(state_->mutex);
+  return state_->prepared.emplace(State::Key(to_json(descriptor), device), std::move(prepared))
+      .first->second;
+}
+
+std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
+    const AttentionDescriptor& descriptor, int device, CUstream_st* stream) {
+  if (auto ready = find_decode(descriptor, device)) {
+    return ready;
+  }
+  if (is_capturing(stream)) {
+    throw ColdKernelError(fmt::format(
+        "the kernels of {} are not ready on device {} and the stream is being captured into a "
+        "graph, "
+        "where nothing can be compiled or loaded; fix: call prepare_decode before the capture",
+        to_json(descriptor), device));
+  }
+  return prepare_decode(descriptor, device);
+}
+
+}  // namespace attnjit

@@ -1,0 +1,156 @@
+#include "attnjit/paged_decode.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "attnjit/kernel_launch.hpp"
+#include "decode_arguments.hpp"
+#include "stream_capture.hpp"
+#include "tensor_checks.hpp"
+
+namespace attnjit {
+namespace {
+
+using namespace kernel_interface;
+
+// The partial results fill the workspace: all outputs, then all LSEs.
+PartialResults partial_results(const DecodeGrid& grid, int head_dim_v, void* workspace) {
+  const std::int64_t rows = max_pieces(grid) * grid.num_kv_heads * grid.num_rows;
+  auto* out = static_cast<float*>(workspace);
+  return {out, out + rows * head_dim_v};
+}
+
+void check_workspace(const void* workspace, std::int64_t given, std::int64_t needed) {
+  TensorChecks checks;
+  if (workspace == nullptr || given < needed) {
+    checks.add("workspace", fmt::format("{} bytes at {}", given, workspace),
+               fmt::format("must be at least {} bytes of device memory", needed),
+               "allocate plan.workspace_bytes() bytes");
+  } else if (reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0) {
+    checks.add("workspace", fmt::format("{}", workspace), "must be 16-byte aligned",
+               "round the pointer up to 16 bytes");
+  }
+  checks.finish();
+}
+
+void launch_attention(const DecodePlan& plan, const PagedDecodeArguments& arguments,
+                      CUstream_st* stream) {
+  const DecodeGrid& grid = plan.grid();
+  launch(plan.kernels().attention,
+         {static_cast<unsigned>(grid.row_tiles * grid.num_kv_heads),
+          static_cast<unsigned>(grid.num_parts), 1},
+         stream, &arguments);
+}
+
+void launch_combine(const DecodePlan& plan, const PagedDecodeArguments& attention,
+                    CUstream_st* stream) {
+  const PreparedDecode& kernels = plan.kernels();
+  CombineArguments arguments = {};
+  arguments.partial = attention.partial;
+  arguments.out = attention.out;
+  arguments.lse = attention.lse;
+  arguments.piece_offsets = attention.piece_offsets;
+  arguments.out_strides = attention.out_strides;
+  arguments.lse_strides = attention.lse_strides;
+  arguments.num_rows =
+      std::int64_t{plan.batch()} * plan.seqlen_q() * kernels.descriptor.num_q_heads;
+  arguments.seqlen_q = plan.seqlen_q();
+  arguments.num_kv_heads = kernels.descriptor.num_kv_heads;
+  arguments.q_per_kv = kernels.descriptor.q_per_kv();
+  const std::int64_t rows_per_block = kernels.combine_config.num_warps;
+  const std::int64_t blocks = (arguments.num_rows + rows_per_block - 1) / rows_per_block;
+  launch(kernels.combine, {static_cast<unsigned>(blocks), 1, 1}, stream, &arguments);
+}
+
+}  // namespace
+
+DecodePlan::DecodePlan(std::shared_ptr<const PreparedDecode> kernels, int max_batch, int seqlen_q)
+    : kernels_(std::move(kernels)), max_batch_(max_batch), seqlen_q_(seqlen_q) {
+  TensorChecks checks;
+  // The combine kernel's grid has one row per query token and head, at most 2^31 - 1 blocks.
+  const std::int64_t most_batch = INT32_MAX / (std::int64_t{kernels_->descriptor.max_seqlen_q} *
+                                               kernels_->descriptor.num_q_heads);
+  if (max_batch < 1 || max_batch > most_batch) {
+    checks.add("max_batch", fmt::format("{}", max_batch),
+               fmt::format("must be between 1 and {}", most_batch), "split the batch");
+  }
+  if (seqlen_q < 1 || seqlen_q > kernels_->descriptor.max_seqlen_q) {
+    checks.add("seqlen_q", fmt::format("{}", seqlen_q),
+               fmt::format("must be between 1 and the descriptor's max_seqlen_q, {}",
+                           kernels_->descriptor.max_seqlen_q),
+               "prepare a descriptor with a larger max_seqlen_q");
+  }
+  checks.finish();
+  grid_ = make_decode_grid(kernels_->config, kernels_->target, kernels_->descriptor.num_kv_heads,
+                           seqlen_q);
+  const auto requests = static_cast<std::size_t>(max_batch) + 1;
+  parts_ = DeviceBuffer(kernels_->device,
+                        static_cast<std::size_t>(grid_.num_parts) * sizeof(SchedulePart));
+  piece_offsets_ = DeviceBuffer(kernels_->device, requests * sizeof(int));
+  unit_offsets_ = DeviceBuffer(kernels_->device, requests * sizeof(long long));
+}
+
+std::int64_t DecodePlan::workspace_bytes() const {
+  return attnjit::workspace_bytes(grid_, kernels_->descriptor.head_dim_v);
+}
+
+void DecodePlan::check_batch(std::int64_t batch) const {
+  if (batch < 1 || batch > max_batch_) {
+    TensorChecks checks;
+    checks.add("batch", fmt::format("{}", batch),
+               fmt::format("must be between 1 and the plan's max_batch, {}", max_batch_),
+               batch < 1 ? "update the plan with the lengths of at least one request"
+                         : "make a plan for larger batches");
+    checks.finish();
+  }
+}
+
+void DecodePlan::update(const int* device_seq_lens, int batch, CUstream_st* stream) {
+  check_batch(batch);
+  ScheduleArguments arguments = {};
+  arguments.seq_lens = device_seq_lens;
+  arguments.parts = static_cast<SchedulePart*>(parts_.data());
+  arguments.piece_offsets = static_cast<int*>(piece_offsets_.data());
+  arguments.unit_offsets = static_cast<long long*>(unit_offsets_.data());
+  arguments.batch = batch;
+  arguments.num_parts = grid_.num_parts;
+  launch(kernels_->schedule, {1, 1, 1}, stream, &arguments);
+  batch_ = batch;
+  may_split_ = grid_.num_parts > 1;
+}
+
+void DecodePlan::update(std::span<const int> seq_lens, CUstream_st* stream) {
+  check_batch(static_cast<std::int64_t>(seq_lens.size()));
+  if (is_capturing(stream)) {
+    TensorChecks checks;
+    checks.add("stream", "being captured", "must not be captured: a replay would copy host memory",
+               "update before the capture, or from lengths in device memory");
+    checks.finish();
+  }
+  const HostSchedule schedule =
+      make_host_schedule(seq_lens, kernels_->config.block_n, grid_.num_parts);
+  parts_.upload(schedule.parts.data(), schedule.parts.size() * sizeof(SchedulePart), stream);
+  piece_offsets_.upload(schedule.piece_offsets.data(), schedule.piece_offsets.size() * sizeof(int),
+                        stream);
+  batch_ = static_cast<int>(seq_lens.size());
+  may_split_ = schedule.piece_offsets.back() > 0;
+}
+
+void run_decode(const DecodePlan& plan, const DecodeCall& call, void* workspace,
+                std::int64_t workspace_bytes, CUstream_st* stream) {
+  const AttentionDescriptor& descriptor = plan.kernels().descriptor;
+  plan.check_batch(plan.batch());
+  check_decode_call(descriptor, call, plan.batch(), plan.seqlen_q());
+  check_workspace(workspace, workspace_bytes, plan.workspace_bytes());
+  PagedDecodeArguments arguments = make_decode_arguments(descriptor, call);
+  arguments.parts = static_cast<const SchedulePart*>(plan.parts_.data());
+  arguments.piece_offsets = static_cast<const int*>(plan.piece_offsets_.data());
+  arguments.partial = partial_results(plan.grid(), descriptor.head_dim_v, workspace);
+  launch_attention(plan, arguments, stream);
+  if (plan.may_split_) {
+    launch_combine(plan, arguments, stream);
+  }
+}
+
+}  // namespace attnjit

@@ -1,0 +1,40 @@
+// Collects what is wrong with the tensors of a call. Costs nothing while all is well: texts are
+// made only for a violation. Used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnjit/argument_error.hpp"
+#include "attnjit/tensor_view.hpp"
+
+namespace attnjit {
+
+class TensorChecks {
+ public:
+  // Stands for "any extent" in a shape.
+  static constexpr std::int64_t any = -1;
+
+  // The tensor is given, of this type and shape. False if not, so that dependent checks can be left
+  // out.
+  bool require_shape(std::string_view name, const TensorView& view, DataType dtype,
+                     std::initializer_list<std::int64_t> shape);
+
+  // 16-byte aligned, stride 1 in the last dimension, other strides of dimensions longer than 1
+  // non-negative multiples of `multiple` elements.
+  void require_strides(std::string_view name, const TensorView& view, std::int64_t multiple,
+                       std::uintptr_t alignment_bytes);
+
+  void add(std::string_view name, std::string value, std::string rule, std::string fix);
+
+  // Throws ArgumentError if anything was added.
+  void finish() const;
+
+ private:
+  std::vector<Violation> violations_;
+};
+
+}  // namespace attnjit
