@@ -22,6 +22,14 @@ DynamicLibrary open_library(const std::filesystem::path& path) {
   }
 }
 
+[[noreturn]] void fail_on_stub(const std::filesystem::path& path) {
+  throw DriverError(
+      DriverProblem::stub,
+      fmt::format("{} is the CUDA toolkit's stub, not a driver: take its directory off "
+                  "LD_LIBRARY_PATH, and install an NVIDIA driver if there is none",
+                  path.string()));
+}
+
 class EntryPoints {
  public:
   explicit EntryPoints(const DynamicLibrary& library) : path_(library.path()) {
@@ -38,6 +46,9 @@ class EntryPoints {
     CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
     const CUresult result =
         lookup_(name, &address, oldest_version, CU_GET_PROC_ADDRESS_DEFAULT, &status);
+    if (result == CUDA_ERROR_STUB_LIBRARY) {
+      fail_on_stub(path_);
+    }
     if (result != CUDA_SUCCESS || address == nullptr) {
       fail(name);
     }
@@ -150,10 +161,7 @@ void Driver::bind_entry_points() {
 void Driver::initialize() {
   const CUresult result = api_.init(0);
   if (result == CUDA_ERROR_STUB_LIBRARY) {
-    throw DriverError(DriverProblem::stub,
-                      fmt::format("{} is the CUDA toolkit's stub, not a driver: take its directory "
-                                  "off LD_LIBRARY_PATH, and install an NVIDIA driver if none is",
-                                  library_.path().string()));
+    fail_on_stub(library_.path());
   }
   if (result == CUDA_ERROR_NO_DEVICE) {
     throw DriverError(DriverProblem::no_device,

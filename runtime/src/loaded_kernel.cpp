@@ -11,6 +11,9 @@
 namespace attnjit {
 
 struct LoadedCubin::State {
+  State(const Driver& loading_driver, KernelShape kernel_shape)
+      : driver(loading_driver), shape(std::move(kernel_shape)) {}
+
   const Driver& driver;
   KernelShape shape;
   CUlibrary library = nullptr;
@@ -46,7 +49,7 @@ void make_ready(const Driver& driver, CUkernel kernel, const KernelShape& shape,
 }  // namespace
 
 LoadedCubin::LoadedCubin(const Driver& driver, const std::string& cubin, KernelShape shape)
-    : state_(new State{.driver = driver, .shape = std::move(shape)}) {
+    : state_(std::make_unique<State>(driver, std::move(shape))) {
   const DriverApi& api = driver.api();
   check(driver,
         api.library_load_data(&state_->library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr,
