@@ -18,6 +18,7 @@ struct CacheKey {
 class CacheKeyBuilder {
  public:
   // Appends "<tag> <length in bytes>\n<bytes>\n": no two different lists of sections give one text.
+  // Throws std::invalid_argument for a tag that is empty or holds a blank or newline.
   CacheKeyBuilder& add(std::string_view tag, std::string_view bytes);
 
   CacheKey finish() const;

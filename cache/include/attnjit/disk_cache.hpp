@@ -2,6 +2,7 @@
 // problem on either side costs a compile, never an error. Knows nothing of kernels or CUDA.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -38,23 +39,28 @@ struct StoredEntry {
 };
 
 // Where the cache lives: `option` if not empty, else $ATTNJIT_CACHE_DIR, else
-// $XDG_CACHE_HOME/attnjit, else $HOME/.cache/attnjit, else none (memory only). Relative
-// XDG_CACHE_HOME and HOME are ignored, as the XDG specification asks.
+// $XDG_CACHE_HOME/attnjit, else $HOME/.cache/attnjit, else .cache/attnjit in the home directory of
+// the user database, else none (memory only). A relative option or ATTNJIT_CACHE_DIR is taken from
+// the current directory, now; relative XDG_CACHE_HOME and HOME are ignored, as the XDG
+// specification asks. Nothing is made or checked on disk.
 std::optional<std::filesystem::path> resolve_cache_directory(const std::filesystem::path& option);
 
+// All members may be called from any thread. Neither copied nor moved: one cache, one warning.
+// get and put throw std::invalid_argument for a digest that is not 32 lower-case hex digits.
 class DiskCache {
  public:
   using WarningHandler = std::function<void(std::string_view)>;
 
   // Uses `directory`, made on the first put; nullopt = memory only: every get is a miss. `warn` is
-  // called at most once in the cache's life, from any thread that uses it.
+  // called at most once in the cache's life, by the first put that could not publish, on that
+  // put's thread; it may be empty.
   DiskCache(std::optional<std::filesystem::path> directory, WarningHandler warn);
 
   // Reads and verifies the entry of `key`. Never throws for what is on disk.
   CacheLookup get(const CacheKey& key) const;
 
-  // Publishes atomically. False, after one warning, if it could not; the caller goes on with its
-  // own bytes.
+  // Publishes atomically, in place of what was there. False, after one warning, if it could not;
+  // the caller goes on with its own bytes.
   bool put(const CacheKey& key, std::string_view metadata, std::string_view payload);
 
   // Every entry file, sorted by digest; unverified. Reading one: read_entry(path).
@@ -63,8 +69,11 @@ class DiskCache {
   const std::optional<std::filesystem::path>& directory() const { return directory_; }
 
  private:
+  void warn_once(std::string_view problem);
+
   std::optional<std::filesystem::path> directory_;
   WarningHandler warn_;
+  std::atomic<bool> warned_ = false;
 };
 
 // Reads and verifies one entry file; a miss with its reason otherwise.

@@ -1,0 +1,97 @@
+// The whole straight line up to the cubin: KernelConfig -> render -> make_cache_key -> DiskCache ->
+// hit, or compile and put. Thread-safe; concurrent requests for one kernel compile it once, and
+// requests for other kernels do not wait. Keeps no cubin: the caller loads it and holds the handle.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "attnjit/disk_cache.hpp"
+#include "attnjit/kernel_compiler.hpp"
+#include "attnjit/kernel_metadata.hpp"
+#include "attnjit/target_device.hpp"
+#include "attnjit/template_library.hpp"
+
+namespace attnjit {
+
+enum class JitPolicy {
+  allowed,
+  // Nothing is compiled and NVRTC is never opened: a kernel comes from the cache, made by whichever
+  // toolchain last compiled it there, or MissingKernelError is thrown.
+  forbidden,
+};
+
+// A kernel had to be compiled (or, if that is forbidden, was refused).
+struct MissEvent {
+  const RenderedKernel& kernel;
+  const CacheKey& key;
+  MissReason reason;
+  std::string_view detail;  // path and cause, for people
+};
+
+// JitPolicy::forbidden, and the cache does not hold the kernel. The message names kernel, key,
+// reason and the command that would fill the cache.
+class MissingKernelError : public std::runtime_error {
+ public:
+  MissingKernelError(std::string key_digest, MissReason reason, const std::string& message)
+      : std::runtime_error(message), key_digest_(std::move(key_digest)), reason_(reason) {}
+
+  const std::string& key_digest() const { return key_digest_; }
+  MissReason reason() const { return reason_; }
+
+ private:
+  std::string key_digest_;
+  MissReason reason_;
+};
+
+struct KernelProviderOptions {
+  std::filesystem::path templates;        // see TemplateLibrary::open
+  std::filesystem::path cache_directory;  // see resolve_cache_directory
+  std::filesystem::path nvrtc;            // see NvrtcCompiler
+  JitPolicy jit = JitPolicy::allowed;
+  std::function<void(const MissEvent&)> on_miss;  // called before the compile, from any thread
+  DiskCache::WarningHandler warn;                 // default: one line on stderr
+};
+
+struct ProvidedKernel {
+  RenderedKernel kernel;
+  CacheKey key;
+  std::string cubin;
+  KernelMetadata metadata;
+  std::optional<MissReason> miss;  // set if it was compiled just now
+};
+
+class KernelProvider {
+ public:
+  // Opens templates and cache and, if jit is allowed, NVRTC. A missing NVRTC is no error yet: what
+  // the cache holds is served, as under JitPolicy::forbidden, and the first miss throws
+  // ToolchainError. Throws TemplateError.
+  explicit KernelProvider(KernelProviderOptions options);
+
+  // The same with a compiler of the caller's; null is like a missing NVRTC.
+  KernelProvider(KernelProviderOptions options, std::shared_ptr<const KernelCompiler> compiler);
+
+  ~KernelProvider();
+
+  // The kernel's cubin, from the cache or compiled now. Throws TemplateError, CompileError,
+  // ToolchainError, MissingKernelError; never for what is wrong with the cache. on_miss may throw
+  // to cancel.
+  ProvidedKernel provide(const KernelConfig& config, const TargetDevice& device);
+
+  // The same from a kernel that is rendered already.
+  ProvidedKernel provide(const RenderedKernel& kernel);
+
+  const DiskCache& cache() const;
+  const TemplateLibrary& templates() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace attnjit

@@ -1,0 +1,40 @@
+#include "attnjit/kernel_provider.hpp"
+
+#include <utility>
+
+#include "attnjit/kernel_key.hpp"
+#include "attnjit/kernel_renderer.hpp"
+#include "kernel_provider_state.hpp"
+
+namespace attnjit {
+
+ProvidedKernel KernelProvider::provide(const KernelConfig& config, const TargetDevice& device) {
+  return provide(render(config, device, state_->templates));
+}
+
+ProvidedKernel KernelProvider::provide(const RenderedKernel& kernel) {
+  const std::string toolchain = state_->find_toolchain(kernel);
+  const CacheKey key = make_cache_key(kernel, compile_options(kernel, toolchain), toolchain);
+  CacheMiss miss;
+  if (auto hit = state_->find_in_cache(kernel, key, miss)) {
+    return std::move(*hit);
+  }
+  return state_->flights.run(key.digest, [&]() -> ProvidedKernel {
+    // Another thread may have published it between the look above and here.
+    if (auto hit = state_->find_in_cache(kernel, key, miss)) {
+      return std::move(*hit);
+    }
+    state_->report_miss(kernel, key, miss);
+    CompiledKernel compiled = state_->compiler->compile(kernel, key);
+    KernelMetadata metadata = describe(kernel, compiled, toolchain);
+    ProvidedKernel provided{.kernel = kernel,
+                            .key = key,
+                            .cubin = std::move(compiled.cubin),
+                            .metadata = std::move(metadata),
+                            .miss = miss.reason};
+    state_->publish(provided);
+    return provided;
+  });
+}
+
+}  // namespace attnjit

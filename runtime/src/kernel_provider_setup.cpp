@@ -1,0 +1,52 @@
+// Construction of a KernelProvider: opening what it works on.
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include "attnjit/nvrtc_compiler.hpp"
+#include "kernel_provider_state.hpp"
+
+namespace attnjit {
+namespace {
+
+void warn_on_stderr(std::string_view warning) {
+  std::fprintf(stderr, "attnjit: %.*s\n", static_cast<int>(warning.size()), warning.data());
+}
+
+}  // namespace
+
+KernelProvider::KernelProvider(KernelProviderOptions options) : KernelProvider(options, nullptr) {
+  if (options.jit == JitPolicy::forbidden) {
+    return;
+  }
+  try {
+    state_->compiler = std::make_shared<NvrtcCompiler>(options.nvrtc);
+  } catch (const ToolchainError& error) {
+    state_->compiler_problem = error.what();
+  }
+}
+
+KernelProvider::KernelProvider(KernelProviderOptions options,
+                               std::shared_ptr<const KernelCompiler> compiler)
+    : state_(new State{
+          .templates = TemplateLibrary::open(options.templates),
+          .cache = DiskCache(resolve_cache_directory(options.cache_directory),
+                             options.warn ? std::move(options.warn) : warn_on_stderr),
+          .compiler = options.jit == JitPolicy::allowed ? std::move(compiler) : nullptr,
+          .compiler_problem = "none was given",
+          .jit = options.jit,
+          .on_miss = std::move(options.on_miss),
+          .flights = {},
+      }) {}
+
+KernelProvider::~KernelProvider() = default;
+
+const DiskCache& KernelProvider::cache() const {
+  return state_->cache;
+}
+
+const TemplateLibrary& KernelProvider::templates() const {
+  return state_->templates;
+}
+
+}  // namespace attnjit

@@ -1,0 +1,80 @@
+#include "kernel_provider_state.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "attnjit/kernel_key.hpp"
+#include "cubin_inspection.hpp"
+
+namespace attnjit {
+namespace {
+
+constexpr std::string_view record_metadata = R"({"record": "toolchain"})";
+
+std::string missing_kernel_message(const RenderedKernel& kernel, const CacheKey& key,
+                                   const CacheMiss& miss) {
+  return fmt::format(
+      "kernel {} for {} is not in the cache, and compiling is forbidden. Key {}, {}: {}. Config: "
+      "{}. Fill the cache with `attnjit warm`, by the same version of attnjit, or allow compiling.",
+      kernel.name, kernel.arch, key.digest, to_string(miss.reason), miss.detail,
+      to_json(kernel.config));
+}
+
+}  // namespace
+
+std::string KernelProvider::State::find_toolchain(const RenderedKernel& kernel) const {
+  if (compiler != nullptr) {
+    return compiler->toolchain_identity();
+  }
+  const CacheLookup record = cache.get(make_toolchain_record_key(kernel));
+  return record.entry ? record.entry->payload : "";
+}
+
+std::optional<ProvidedKernel> KernelProvider::State::find_in_cache(const RenderedKernel& kernel,
+                                                                   const CacheKey& key,
+                                                                   CacheMiss& miss) const {
+  CacheLookup lookup = cache.get(key);
+  if (!lookup.entry) {
+    miss = {.reason = lookup.reason, .detail = std::move(lookup.detail)};
+    return std::nullopt;
+  }
+  auto metadata = parse_kernel_metadata(lookup.entry->metadata);
+  const auto problem = cubin_problem(lookup.entry->payload, kernel.arch, kernel.entry);
+  if (problem || !metadata) {
+    miss = {.reason = MissReason::corrupt,
+            .detail = "the entry is whole, but " + problem.value_or("its metadata is not ours")};
+    return std::nullopt;
+  }
+  return ProvidedKernel{.kernel = kernel,
+                        .key = key,
+                        .cubin = std::move(lookup.entry->payload),
+                        .metadata = std::move(*metadata),
+                        .miss = std::nullopt};
+}
+
+void KernelProvider::State::report_miss(const RenderedKernel& kernel, const CacheKey& key,
+                                        const CacheMiss& miss) const {
+  if (on_miss) {
+    on_miss({.kernel = kernel, .key = key, .reason = miss.reason, .detail = miss.detail});
+  }
+  if (jit == JitPolicy::forbidden) {
+    throw MissingKernelError(key.digest, miss.reason, missing_kernel_message(kernel, key, miss));
+  }
+  if (compiler == nullptr) {
+    throw ToolchainError(
+        fmt::format("kernel {} for {} is not in the cache ({}), and there is no "
+                    "compiler: {}",
+                    kernel.name, kernel.arch, miss.detail, compiler_problem));
+  }
+}
+
+// The entry first: a record must not lead to an entry that is not there yet.
+void KernelProvider::State::publish(const ProvidedKernel& provided) {
+  if (cache.put(provided.key, to_json(provided.metadata), provided.cubin)) {
+    cache.put(make_toolchain_record_key(provided.kernel), record_metadata,
+              provided.metadata.toolchain);
+  }
+}
+
+}  // namespace attnjit

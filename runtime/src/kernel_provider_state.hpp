@@ -1,0 +1,42 @@
+// What KernelProvider::provide works on, and its steps one by one. Private to it; thread-safe.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "attnjit/kernel_provider.hpp"
+#include "single_flight.hpp"
+
+namespace attnjit {
+
+struct CacheMiss {
+  MissReason reason = MissReason::absent;
+  std::string detail;
+};
+
+struct KernelProvider::State {
+  TemplateLibrary templates;
+  DiskCache cache;
+  std::shared_ptr<const KernelCompiler> compiler;  // null: none found, or none allowed
+  std::string compiler_problem;                    // why it is null
+  JitPolicy jit;
+  std::function<void(const MissEvent&)> on_miss;
+  SingleFlight<ProvidedKernel> flights;
+
+  // Identity of the compiler; without one, of the toolchain that the cache has on record for
+  // `kernel`; "" if it has none, under which nothing is ever stored.
+  std::string find_toolchain(const RenderedKernel& kernel) const;
+
+  // A verified hit, or nullopt and the reason in `miss`.
+  std::optional<ProvidedKernel> find_in_cache(const RenderedKernel& kernel, const CacheKey& key,
+                                              CacheMiss& miss) const;
+
+  // Tells on_miss; throws if the kernel may not or cannot be compiled.
+  void report_miss(const RenderedKernel& kernel, const CacheKey& key, const CacheMiss& miss) const;
+
+  // Stores entry and toolchain record. What fails costs the next process a compile.
+  void publish(const ProvidedKernel& provided);
+};
+
+}  // namespace attnjit

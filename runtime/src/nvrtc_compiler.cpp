@@ -1,0 +1,162 @@
+#include "attnjit/nvrtc_compiler.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+
+#include "cubin_inspection.hpp"
+#include "error_excerpt.hpp"
+#include "nvrtc_library.hpp"
+#include "nvrtc_options.hpp"
+#include "ptxas_log.hpp"
+
+namespace attnjit {
+namespace {
+
+// One nvrtcProgram, destroyed on every path.
+class Program {
+ public:
+  Program(const NvrtcLibrary& nvrtc, const RenderedKernel& kernel, const std::string& name);
+  ~Program() { nvrtc_.destroy_program(&program_); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  nvrtcResult compile(const std::vector<std::string>& options) const;
+  std::string log() const;
+  std::string cubin() const;
+
+ private:
+  void check(nvrtcResult result, const char* call) const;
+
+  const NvrtcLibrary& nvrtc_;
+  nvrtcProgram program_ = nullptr;
+};
+
+Program::Program(const NvrtcLibrary& nvrtc, const RenderedKernel& kernel, const std::string& name)
+    : nvrtc_(nvrtc) {
+  std::vector<const char*> names;
+  std::vector<const char*> texts;
+  for (const SourceFile& header : kernel.headers) {
+    names.push_back(header.name.c_str());
+    texts.push_back(header.text.c_str());
+  }
+  check(nvrtc_.create_program(&program_, kernel.source.c_str(), name.c_str(),
+                              static_cast<int>(names.size()), texts.data(), names.data()),
+        "nvrtcCreateProgram");
+}
+
+nvrtcResult Program::compile(const std::vector<std::string>& options) const {
+  std::vector<const char*> pointers;
+  for (const std::string& option : options) {
+    pointers.push_back(option.c_str());
+  }
+  return nvrtc_.compile_program(program_, static_cast<int>(pointers.size()), pointers.data());
+}
+
+std::string Program::log() const {
+  std::size_t bytes = 0;
+  check(nvrtc_.get_program_log_size(program_, &bytes), "nvrtcGetProgramLogSize");
+  std::string text(bytes, '\0');
+  check(nvrtc_.get_program_log(program_, text.data()), "nvrtcGetProgramLog");
+  return text.substr(0, text.find('\0'));
+}
+
+std::string Program::cubin() const {
+  std::size_t bytes = 0;
+  check(nvrtc_.get_cubin_size(program_, &bytes), "nvrtcGetCUBINSize");
+  std::string cubin(bytes, '\0');
+  check(nvrtc_.get_cubin(program_, cubin.data()), "nvrtcGetCUBIN");
+  return cubin;
+}
+
+void Program::check(nvrtcResult result, const char* call) const {
+  if (result != NVRTC_SUCCESS) {
+    throw ToolchainError(fmt::format("{} failed: {} (NVRTC {}, {})", call,
+                                     nvrtc_.get_error_string(result), to_string(nvrtc_.version),
+                                     nvrtc_.library.path().string()));
+  }
+}
+
+// Everything needed to understand a failed compile without running it again.
+std::string failure_report(const NvrtcLibrary& nvrtc, const RenderedKernel& kernel,
+                           const std::vector<std::string>& options, std::string_view problem,
+                           std::string_view log, std::string_view excerpts) {
+  return fmt::format(
+      "kernel {} does not compile for {}: {}\n"
+      "config: {}\n"
+      "options: {}\n"
+      "compiler: NVRTC {}, {}\n"
+      "log:\n{}\n{}",
+      kernel.name, kernel.arch, problem, to_json(kernel.config), fmt::join(options, " "),
+      to_string(nvrtc.version), nvrtc.library.path().string(), log, excerpts);
+}
+
+}  // namespace
+
+NvrtcCompiler::NvrtcCompiler(const std::filesystem::path& library)
+    : library_(std::make_unique<const NvrtcLibrary>(open_nvrtc(library))) {}
+
+NvrtcCompiler::~NvrtcCompiler() = default;
+
+std::string NvrtcCompiler::toolchain_identity() const {
+  return library_->identity;
+}
+
+std::vector<std::string> NvrtcCompiler::options(const RenderedKernel& kernel) const {
+  return nvrtc_options(kernel.arch, library_->version);
+}
+
+std::string NvrtcCompiler::version() const {
+  return to_string(library_->version);
+}
+
+std::filesystem::path NvrtcCompiler::library_path() const {
+  return library_->library.path();
+}
+
+std::filesystem::path NvrtcCompiler::builtins_path() const {
+  return library_->builtins_path;
+}
+
+std::vector<int> NvrtcCompiler::supported_architectures() const {
+  return library_->architectures;
+}
+
+CompiledKernel NvrtcCompiler::compile(const RenderedKernel& kernel, const CacheKey& key) const {
+  if (const auto problem = target_problem(kernel.arch, *library_)) {
+    throw ToolchainError(*problem);
+  }
+  std::vector<std::string> all_options = options(kernel);
+  if (auto seed = seed_option(key.digest, library_->version)) {
+    all_options.push_back(std::move(*seed));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const std::string program_name = kernel.entry + ".cu";
+  const Program program(*library_, kernel, program_name);
+  const nvrtcResult result = program.compile(all_options);
+  const std::string log = program.log();
+  const auto report = [&](std::string_view problem) {
+    return failure_report(*library_, kernel, all_options, problem, log,
+                          error_excerpts(kernel, program_name, log));
+  };
+  if (result == NVRTC_ERROR_COMPILATION) {
+    throw CompileError(report("the source has errors"));
+  }
+  if (result != NVRTC_SUCCESS) {
+    throw ToolchainError(report(library_->get_error_string(result)));
+  }
+  std::string cubin = program.cubin();
+  if (const auto problem = cubin_problem(cubin, kernel.arch, kernel.entry)) {
+    throw CompileError(report(*problem));
+  }
+  const std::chrono::duration<double, std::milli> elapsed =
+      std::chrono::steady_clock::now() - start;
+  return {.cubin = std::move(cubin),
+          .log = log,
+          .resources = parse_resources(log, kernel.entry),
+          .notes = serialization_notes(log),
+          .milliseconds = elapsed.count()};
+}
+
+}  // namespace attnjit
