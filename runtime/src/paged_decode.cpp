@@ -6,6 +6,7 @@
 
 #include "attnjit/kernel_launch.hpp"
 #include "decode_arguments.hpp"
+#include "host_schedule.hpp"
 #include "stream_capture.hpp"
 #include "tensor_checks.hpp"
 

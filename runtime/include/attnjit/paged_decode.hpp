@@ -9,7 +9,7 @@
 
 #include "attnjit/argument_error.hpp"
 #include "attnjit/attention_runtime.hpp"
-#include "attnjit/decode_schedule.hpp"
+#include "attnjit/decode_grid.hpp"
 #include "attnjit/device_memory.hpp"
 #include "attnjit/tensor_view.hpp"
 

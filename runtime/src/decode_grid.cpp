@@ -1,11 +1,9 @@
-#include "attnjit/decode_schedule.hpp"
+#include "attnjit/decode_grid.hpp"
 
 #include <algorithm>
 
 namespace attnjit {
 namespace {
-
-using namespace kernel_interface;
 
 constexpr int registers_per_sm = 65536;
 constexpr int most_registers_per_thread = 255;
@@ -59,25 +57,6 @@ DecodeGrid make_decode_grid(const PagedDecodeConfig& config, const TargetDevice&
 std::int64_t workspace_bytes(const DecodeGrid& grid, int head_dim_v) {
   const std::int64_t rows = max_pieces(grid) * grid.num_kv_heads * grid.num_rows;
   return rows * (std::int64_t{head_dim_v} + 1) * static_cast<std::int64_t>(sizeof(float));
-}
-
-HostSchedule make_host_schedule(std::span<const int> seq_lens, int block_n, int num_parts) {
-  const int batch = static_cast<int>(seq_lens.size());
-  std::vector<long long> unit_offsets(seq_lens.size() + 1, 0);
-  for (std::size_t b = 0; b < seq_lens.size(); ++b) {
-    unit_offsets[b + 1] = unit_offsets[b] + request_units(seq_lens[b], block_n);
-  }
-  const long long per_part = units_per_part(unit_offsets.back(), num_parts);
-  HostSchedule schedule;
-  schedule.piece_offsets.assign(seq_lens.size() + 1, 0);
-  for (std::size_t b = 0; b < seq_lens.size(); ++b) {
-    const int pieces = num_pieces_of(unit_offsets[b], unit_offsets[b + 1], per_part);
-    schedule.piece_offsets[b + 1] = schedule.piece_offsets[b] + (pieces > 1 ? pieces : 0);
-  }
-  for (int part = 0; part < num_parts; ++part) {
-    schedule.parts.push_back(make_part(unit_offsets.data(), batch, per_part, part));
-  }
-  return schedule;
 }
 
 }  // namespace attnjit

@@ -4,16 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
 #include "attnjit/kernel_config.hpp"
 #include "attnjit/target_device.hpp"
-#include "interface/decode_schedule.h"
 
 namespace attnjit {
 
-// What a decode kernel's grid and buffers follow from.
 struct DecodeGrid {
   int row_tiles = 0;  // tiles of block_m query rows per kv head
   int num_kv_heads = 0;
@@ -34,13 +30,5 @@ constexpr std::int64_t max_pieces(const DecodeGrid& grid) {
 
 // Bytes of workspace for the partial results of `grid`.
 std::int64_t workspace_bytes(const DecodeGrid& grid, int head_dim_v);
-
-struct HostSchedule {
-  std::vector<kernel_interface::SchedulePart> parts;  // [num_parts]
-  std::vector<int> piece_offsets;                     // [batch + 1]
-};
-
-// Cuts requests of `seq_lens` keys, block_n keys per block, into `num_parts` parts.
-HostSchedule make_host_schedule(std::span<const int> seq_lens, int block_n, int num_parts);
 
 }  // namespace attnjit
