@@ -2,6 +2,7 @@
 
 #include <map>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -51,9 +52,10 @@ std::vector<std::string> includes_of(std::string_view text) {
   return names;
 }
 
+using Headers = std::map<std::string, std::string>;
+
 // Adds to `headers` whatever `text` includes, directly or not.
-void collect_headers(std::string_view text, const TemplateLibrary& library,
-                     std::map<std::string, std::string>& headers) {
+void collect_headers(std::string_view text, const TemplateLibrary& library, Headers& headers) {
   for (const std::string& name : includes_of(text)) {
     if (!headers.contains(name)) {
       const std::string& header = library.text(name);
@@ -70,6 +72,20 @@ std::string banner(const KernelConfig& config, const TargetDevice& device,
       "// Target: {}\n"
       "// Config: {}\n",
       ATTNJIT_VERSION, path, library.digest(), device.arch, to_json(config));
+}
+
+RenderedKernel assemble(std::string_view entry, std::string source, const TargetDevice& device,
+                        Headers headers) {
+  RenderedKernel kernel;
+  kernel.name = entry;
+  kernel.entry = entry;
+  kernel.arch = device.arch;
+  kernel.source = std::move(source);
+  for (auto& [name, header] : headers) {
+    kernel.headers.push_back({name, std::move(header)});
+  }
+  kernel.config = "{}";
+  return kernel;
 }
 
 }  // namespace
@@ -95,24 +111,26 @@ RenderedKernel render(const KernelConfig& config, const TargetDevice& device,
   const KernelTemplate shape = template_of(config);
   const std::string path = fmt::format("kernels/{}.cu", shape.name);
   const std::string& text = library.text(path);
-  std::map<std::string, std::string> headers;
+  Headers headers;
   headers.emplace(config_header, render_config_header(config));
   collect_headers(headers.at(std::string(config_header)), library, headers);
   collect_headers(text, library, headers);
 
-  RenderedKernel kernel;
-  kernel.name = shape.name;
-  kernel.entry = shape.name;
-  kernel.arch = device.arch;
-  kernel.source =
-      banner(config, device, library, path) + fmt::format("#line 1 \"{}\"\n", path) + text;
-  for (auto& [name, header] : headers) {
-    kernel.headers.push_back({name, std::move(header)});
-  }
-  kernel.config = config;
+  RenderedKernel kernel =
+      assemble(shape.name,
+               banner(config, device, library, path) + fmt::format("#line 1 \"{}\"\n", path) + text,
+               device, std::move(headers));
+  kernel.config = to_json(config);
   kernel.num_threads = shape.num_threads;
   kernel.shared_memory_bytes = shape.shared_memory_bytes;
   return kernel;
+}
+
+RenderedKernel render_source(std::string_view entry, std::string_view source,
+                             const TargetDevice& device, const TemplateLibrary& library) {
+  Headers headers;
+  collect_headers(source, library, headers);
+  return assemble(entry, std::string(source), device, std::move(headers));
 }
 
 std::string flatten(const RenderedKernel& kernel) {

@@ -32,7 +32,7 @@ KernelMetadata describe(const RenderedKernel& kernel, const CompiledKernel& comp
   return {.name = kernel.name,
           .entry = kernel.entry,
           .arch = kernel.arch,
-          .config = to_json(kernel.config),
+          .config = kernel.config,
           .toolchain = std::string(toolchain_identity),
           .num_threads = kernel.num_threads,
           .shared_memory_bytes = kernel.shared_memory_bytes,

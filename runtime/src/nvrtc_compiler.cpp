@@ -88,7 +88,7 @@ std::string failure_report(const NvrtcLibrary& nvrtc, const RenderedKernel& kern
       "options: {}\n"
       "compiler: NVRTC {}, {}\n"
       "log:\n{}\n{}",
-      kernel.name, kernel.arch, problem, to_json(kernel.config), fmt::join(options, " "),
+      kernel.name, kernel.arch, problem, kernel.config, fmt::join(options, " "),
       to_string(nvrtc.version), nvrtc.library.path().string(), log, excerpts);
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "attnjit/kernel_config.hpp"
 #include "attnjit/rendered_kernel.hpp"
@@ -16,6 +17,11 @@ namespace attnjit {
 // if a template or a header it includes is missing.
 RenderedKernel render(const KernelConfig& config, const TargetDevice& device,
                       const TemplateLibrary& library);
+
+// A kernel that is no template, e.g. a test's: `source` may include what `library` holds. `config`
+// is left "{}", num_threads and shared memory to the caller. Throws TemplateError as render does.
+RenderedKernel render_source(std::string_view entry, std::string_view source,
+                             const TargetDevice& device, const TemplateLibrary& library);
 
 // The kernel_config.cuh of `config`: a namespace `config` of commented constants.
 std::string render_config_header(const KernelConfig& config);

@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "attnjit/kernel_config.hpp"
-
 namespace attnjit {
 
 struct SourceFile {
@@ -20,9 +18,9 @@ struct RenderedKernel {
   std::string arch;                 // e.g. "sm_90a"
   std::string source;               // the translation unit, banner first
   std::vector<SourceFile> headers;  // everything it includes, kernel_config.cuh among them
-  KernelConfig config;
-  int num_threads = 0;          // per block
-  int shared_memory_bytes = 0;  // dynamic, per block
+  std::string config;               // the KernelConfig as one line of JSON
+  int num_threads = 0;              // per block
+  int shared_memory_bytes = 0;      // dynamic, per block
 };
 
 }  // namespace attnjit
