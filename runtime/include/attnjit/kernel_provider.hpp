@@ -13,7 +13,10 @@
 
 #include "attnjit/disk_cache.hpp"
 #include "attnjit/kernel_compiler.hpp"
+#include "attnjit/kernel_config.hpp"
 #include "attnjit/kernel_metadata.hpp"
+#include "attnjit/rendered_kernel.hpp"
+#include "attnjit/target_device.hpp"
 #include "attnjit/target_device.hpp"
 #include "attnjit/template_library.hpp"
 

@@ -1,0 +1,69 @@
+// Compares outputs and LSEs with the fp64 reference. One thread block per query row.
+#include "check_elements.cuh"
+
+using namespace attnjit::check;
+
+namespace {
+
+// Non-negative doubles are ordered like their bits.
+__device__ void raise_to(double* target, double value) {
+  atomicMax(reinterpret_cast<unsigned long long*>(target),
+            static_cast<unsigned long long>(__double_as_longlong(value)));
+}
+
+struct Errors {
+  double worst_excess = 0.0;
+  double worst_error = 0.0;
+  long long mismatches = 0;
+
+  __device__ void add(double value, double reference, double absolute, double relative) {
+    const bool both_finite = isfinite(value) && isfinite(reference);
+    if (!both_finite) {
+      mismatches += value == reference ? 0 : 1;  // NaN equals nothing; -inf equals -inf
+      return;
+    }
+    const double error = fabs(value - reference);
+    worst_error = fmax(worst_error, error);
+    worst_excess = fmax(worst_excess, error / (absolute + relative * fabs(reference)));
+  }
+};
+
+}  // namespace
+
+extern "C" __global__ void compare_decode(const __grid_constant__ CompareArguments arguments) {
+  const long long row = blockIdx.x;
+  const int head = static_cast<int>(row % arguments.num_q_heads);
+  const int query = static_cast<int>(row / arguments.num_q_heads % arguments.seqlen_q);
+  const long long request = row / arguments.num_q_heads / arguments.seqlen_q;
+  const long long out = request * arguments.out_strides.batch +
+                        query * arguments.out_strides.token + head * arguments.out_strides.head;
+  Errors errors;
+  double dot = 0.0;
+  double squares = 0.0;
+  for (int i = threadIdx.x; i < arguments.head_dim_v; i += blockDim.x) {
+    const double value = load_element(arguments.out, out + i, arguments.kind);
+    const double reference = arguments.reference_out[row * arguments.head_dim_v + i];
+    errors.add(value, reference, arguments.absolute, arguments.relative);
+    dot += value * reference;
+    squares += value * value + reference * reference;
+  }
+  Comparison* result = arguments.result;
+  raise_to(&result->worst_excess, errors.worst_excess);
+  raise_to(&result->worst_error, errors.worst_error);
+  atomicAdd(&result->dot, dot);
+  atomicAdd(&result->squares, squares);
+  if (threadIdx.x == 0 && arguments.lse != nullptr) {
+    Errors lse_errors;
+    lse_errors.add(arguments.lse[request * arguments.lse_strides.batch +
+                                 query * arguments.lse_strides.token +
+                                 head * arguments.lse_strides.head],
+                   arguments.reference_lse[row], arguments.lse_absolute, arguments.lse_relative);
+    raise_to(&result->worst_lse_excess, lse_errors.worst_excess);
+    raise_to(&result->worst_lse_error, lse_errors.worst_error);
+    errors.mismatches += lse_errors.mismatches;
+  }
+  if (errors.mismatches > 0) {
+    atomicAdd(reinterpret_cast<unsigned long long*>(&result->mismatches),
+              static_cast<unsigned long long>(errors.mismatches));
+  }
+}
