@@ -73,6 +73,16 @@ TemplateLibrary TemplateLibrary::open(const std::filesystem::path& root) {
   return variable != nullptr && *variable != '\0' ? from_directory(variable) : embedded();
 }
 
+TemplateLibrary TemplateLibrary::extended(std::span<const EmbeddedFile> more) const {
+  Files files = files_;
+  for (const EmbeddedFile& file : more) {
+    if (!files.emplace(file.name, file.text).second) {
+      throw TemplateError(fmt::format("file {} is a template already; fix: rename it", file.name));
+    }
+  }
+  return TemplateLibrary(std::move(files));
+}
+
 const std::string& TemplateLibrary::text(std::string_view name) const {
   const auto found = files_.find(name);
   if (found == files_.end()) {

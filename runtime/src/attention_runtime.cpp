@@ -22,22 +22,18 @@ struct AttentionRuntime::State {
   KernelProvider provider;
   mutable std::shared_mutex mutex;  // guards the two below; never held while compiling
   std::map<Key, std::shared_ptr<const PreparedDecode>> prepared;
-  std::map<std::string, std::unique_ptr<LoadedCubin>> cubins;  // by key digest
+  std::map<std::string, std::shared_ptr<LoadedCubin>> cubins;  // by key digest
 
-  LoadedKernel load(const KernelConfig& config, const TargetDevice& target, int device) {
+  std::shared_ptr<LoadedCubin> load(const KernelConfig& config, const TargetDevice& target) {
     const ProvidedKernel provided = provider.provide(config, target);
-    LoadedCubin* cubin = nullptr;
-    {
-      const std::unique_lock lock(mutex);
-      std::unique_ptr<LoadedCubin>& slot = cubins[provided.key.digest];
-      if (slot == nullptr) {
-        slot = std::make_unique<LoadedCubin>(
-            provided.cubin, KernelShape{provided.kernel.entry, provided.kernel.num_threads,
-                                        provided.kernel.shared_memory_bytes});
-      }
-      cubin = slot.get();
+    const std::unique_lock lock(mutex);
+    std::shared_ptr<LoadedCubin>& cubin = cubins[provided.key.digest];
+    if (cubin == nullptr) {
+      cubin = std::make_shared<LoadedCubin>(
+          provided.cubin, KernelShape{provided.kernel.entry, provided.kernel.num_threads,
+                                      provided.kernel.shared_memory_bytes});
     }
-    return cubin->on_device(device);
+    return cubin;
   }
 };
 
@@ -68,7 +64,8 @@ std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
   prepared->device = device;
   prepared->target = query_target_device(device);
   for (const KernelConfig& config : select_configs(descriptor, prepared->target)) {
-    const LoadedKernel kernel = state_->load(config, prepared->target, device);
+    prepared->cubins.push_back(state_->load(config, prepared->target));
+    const LoadedKernel kernel = prepared->cubins.back()->on_device(device);
     if (const auto* decode = std::get_if<PagedDecodeConfig>(&config)) {
       prepared->config = *decode;
       prepared->attention = kernel;

@@ -34,13 +34,16 @@ struct FillCacheArguments {
 
 enum MaskMeaning { mask_none = 0, mask_causal = 1, mask_bool = 2, mask_additive = 3 };
 
-// Attention in fp64, one thread block per query row, straight from the definition.
+// Query rows of one kv head that a thread block of the reference takes together.
+constexpr int reference_tile_rows = 16;
+
+// Attention in fp64, straight from the definition.
 struct ReferenceArguments {
   kernel_interface::PagedDecodeArguments call;  // tensors, strides, shape and scale
-  double* scores;                               // [rows of a launch, max_seqlen]
+  double* scores;                               // [tiles of a launch, tile rows, max_seqlen]
   double* out;                                  // [batch, seqlen_q, num_q_heads, head_dim_v]
   double* lse;                                  // [batch, seqlen_q, num_q_heads]
-  long long first_row;                          // of this launch; rows are [batch, seqlen_q, head]
+  long long first_tile;                         // of this launch
   int head_dim_qk;
   int head_dim_v;
   int q_per_kv;

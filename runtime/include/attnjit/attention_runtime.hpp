@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <stdexcept>
+#include <vector>
 
 #include "attnjit/attention_descriptor.hpp"
 #include "attnjit/kernel_config.hpp"
@@ -33,6 +34,7 @@ struct PreparedDecode {
   LoadedKernel attention;
   LoadedKernel combine;
   LoadedKernel schedule;
+  std::vector<std::shared_ptr<LoadedCubin>> cubins;  // own what the kernels point to
 };
 
 class AttentionRuntime {

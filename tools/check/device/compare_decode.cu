@@ -1,5 +1,5 @@
 // Compares outputs and LSEs with the fp64 reference. One thread block per query row.
-#include "check_elements.cuh"
+#include "device/check_elements.cuh"
 
 using namespace attnjit::check;
 

@@ -1,7 +1,7 @@
 // Fills the tokens of a paged cache that requests own; every other slot keeps its poison. A value
 // depends on request, token, head and column only, so that the same cache under another block table
 // holds the same tokens. Grid: x = request * token.
-#include "check_elements.cuh"
+#include "device/check_elements.cuh"
 
 extern "C" __global__ void fill_cache(
     const __grid_constant__ attnjit::check::FillCacheArguments arguments) {

@@ -1,5 +1,5 @@
 // Fills a contiguous tensor with random elements.
-#include "check_elements.cuh"
+#include "device/check_elements.cuh"
 
 extern "C" __global__ void fill_random(
     const __grid_constant__ attnjit::check::FillArguments arguments) {

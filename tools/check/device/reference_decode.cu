@@ -1,6 +1,7 @@
 // Attention in fp64, straight from the definition: all scores, their maximum, the sum of their
-// exponentials, the weighted mean of V. One thread block per query row.
-#include "check_elements.cuh"
+// exponentials, the weighted mean of V. One thread block per tile of query rows that share a kv head,
+// so that K and V are read once per tile. Grid: x = request * kv_head * tile.
+#include "device/check_elements.cuh"
 
 using namespace attnjit::check;
 
@@ -8,117 +9,214 @@ namespace {
 
 constexpr int num_threads = 256;
 constexpr int num_warps = num_threads / 32;
+constexpr int tile_tokens = 32;  // weights staged at a time
 
-struct Row {
-  long long request;
-  int query;
-  int head;
+struct Tile {
+  int request;
   int kv_head;
+  int first_row;  // of seqlen_q * q_per_kv rows, query-major
+  int num_rows;   // in this tile
   int seqlen_kv;
 };
 
-__device__ double negative_infinity() { return __longlong_as_double(0xfff0000000000000LL); }
+struct SharedStorage {
+  double weights[reference_tile_rows][tile_tokens];
+};
 
-__device__ double block_reduce(double* parts, double value, bool is_maximum) {
+__device__ double negative_infinity_fp64() { return __longlong_as_double(0xfff0000000000000LL); }
+
+__device__ double warp_reduce(double value, bool is_maximum) {
   for (int step = 16; step > 0; step /= 2) {
     const double other = __shfl_xor_sync(0xffffffffu, value, step);
     value = is_maximum ? fmax(value, other) : value + other;
   }
-  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
-  __syncthreads();  // all parts are written
-  double result = parts[0];
-  for (int i = 1; i < num_warps; ++i) {
-    result = is_maximum ? fmax(result, parts[i]) : result + parts[i];
-  }
-  __syncthreads();  // parts are no longer read
-  return result;
+  return value;
+}
+
+__device__ int query_of(const ReferenceArguments& arguments, int row) {
+  return row / arguments.q_per_kv;
+}
+
+__device__ int head_of(const ReferenceArguments& arguments, const Tile& tile, int row) {
+  return tile.kv_head * arguments.q_per_kv + row % arguments.q_per_kv;
+}
+
+// Index in the reference's results, which are [batch, seqlen_q, num_q_heads].
+__device__ long long result_index(const ReferenceArguments& arguments, const Tile& tile, int row) {
+  const int num_q_heads = arguments.call.num_kv_heads * arguments.q_per_kv;
+  return (static_cast<long long>(tile.request) * arguments.call.seqlen_q +
+          query_of(arguments, row)) *
+             num_q_heads +
+         head_of(arguments, tile, row);
 }
 
 __device__ long long token_index(const ReferenceArguments& arguments,
                                  const attnjit::kernel_interface::CacheStrides& strides,
-                                 const Row& row, int token) {
-  const int page = arguments.call.block_table[row.request * arguments.call.block_table_stride +
-                                              token / arguments.page_size];
-  return row.request * strides.batch + page * strides.block + row.kv_head * strides.head +
+                                 const Tile& tile, int token) {
+  const long long page =
+      arguments.call.block_table[tile.request * arguments.call.block_table_stride +
+                                 token / arguments.page_size];
+  return tile.request * strides.batch + page * strides.block + tile.kv_head * strides.head +
          token % arguments.page_size * strides.row;
 }
 
-// The score of one key for a whole warp, -inf if the row does not see it.
-__device__ double score_of(const ReferenceArguments& arguments, const Row& row, int token) {
-  const int hidden = arguments.call.seqlen_q - 1 - row.query;
-  if (arguments.mask == mask_causal && token >= row.seqlen_kv - hidden) return negative_infinity();
-  const long long mask_index = row.request * arguments.call.mask_strides.batch +
-                               row.head * arguments.call.mask_strides.head +
-                               row.query * arguments.call.mask_strides.query +
-                               token * arguments.call.mask_strides.key;
-  if (arguments.mask == mask_bool &&
-      static_cast<const unsigned char*>(arguments.call.mask)[mask_index] == 0) {
-    return negative_infinity();
+__device__ double mask_score(const ReferenceArguments& arguments, const Tile& tile, int row,
+                             int token, double score) {
+  const int query = query_of(arguments, row);
+  const int hidden = arguments.call.seqlen_q - 1 - query;
+  if (arguments.mask == mask_causal && token >= tile.seqlen_kv - hidden) {
+    return negative_infinity_fp64();
   }
-  const long long q = row.request * arguments.call.q_strides.batch +
-                      row.query * arguments.call.q_strides.token +
-                      row.head * arguments.call.q_strides.head;
-  const long long k = token_index(arguments, arguments.call.k_strides, row, token);
-  double sum = 0.0;
-  for (int i = threadIdx.x % 32; i < arguments.head_dim_qk; i += 32) {
-    sum += static_cast<double>(load_element(arguments.call.q, q + i, arguments.kind)) *
-           static_cast<double>(load_element(arguments.call.k_cache, k + i, arguments.kind));
+  const attnjit::kernel_interface::MaskStrides& strides = arguments.call.mask_strides;
+  const long long index = tile.request * strides.batch +
+                          head_of(arguments, tile, row) * strides.head + query * strides.query +
+                          token * strides.key;
+  if (arguments.mask == mask_bool) {
+    const bool visible = static_cast<const unsigned char*>(arguments.call.mask)[index] != 0;
+    return visible ? score : negative_infinity_fp64();
   }
-  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
-  sum *= static_cast<double>(arguments.call.softmax_scale);
   if (arguments.mask == mask_additive) {
-    sum += static_cast<double>(
-        load_element(arguments.call.mask, mask_index, arguments.mask_kind));
+    return score +
+           static_cast<double>(load_element(arguments.call.mask, index, arguments.mask_kind));
   }
-  return sum;
+  return score;
 }
 
-__device__ void store_output(const ReferenceArguments& arguments, const Row& row,
-                             const double* scores, double maximum, double sum, long long index) {
+__device__ void load_queries(const ReferenceArguments& arguments, const Tile& tile, double* q) {
+  for (int i = threadIdx.x; i < reference_tile_rows * arguments.head_dim_qk; i += num_threads) {
+    const int row = i / arguments.head_dim_qk;
+    const long long source =
+        tile.request * arguments.call.q_strides.batch +
+        query_of(arguments, tile.first_row + row) * arguments.call.q_strides.token +
+        head_of(arguments, tile, tile.first_row + row) * arguments.call.q_strides.head +
+        i % arguments.head_dim_qk;
+    q[i] = row < tile.num_rows
+               ? static_cast<double>(load_element(arguments.call.q, source, arguments.kind))
+               : 0.0;
+  }
+}
+
+// Scores of all rows and keys into scratch memory; a warp takes a key, lane r ends up with row r.
+__device__ void compute_scores(const ReferenceArguments& arguments, const Tile& tile,
+                               const double* q, double* scores) {
+  const int lane = threadIdx.x % 32;
+  for (int token = threadIdx.x / 32; token < tile.seqlen_kv; token += num_warps) {
+    const long long k = token_index(arguments, arguments.call.k_strides, tile, token);
+    double sums[reference_tile_rows] = {};
+    for (int i = lane; i < arguments.head_dim_qk; i += 32) {
+      const double key = load_element(arguments.call.k_cache, k + i, arguments.kind);
+#pragma unroll
+      for (int row = 0; row < reference_tile_rows; ++row) {
+        sums[row] += q[row * arguments.head_dim_qk + i] * key;
+      }
+    }
+    double score = 0.0;
+#pragma unroll
+    for (int row = 0; row < reference_tile_rows; ++row) {
+      const double sum = warp_reduce(sums[row], false);
+      score = lane == row ? sum : score;
+    }
+    if (lane < tile.num_rows) {
+      score *= static_cast<double>(arguments.call.softmax_scale);
+      scores[lane * static_cast<long long>(arguments.max_seqlen) + token] =
+          mask_score(arguments, tile, tile.first_row + lane, token, score);
+    }
+  }
+}
+
+// Scores to normalised weights, in place, and the LSE; a warp takes a row.
+__device__ void normalize(const ReferenceArguments& arguments, const Tile& tile, double* scores) {
+  const int lane = threadIdx.x % 32;
+  for (int row = threadIdx.x / 32; row < tile.num_rows; row += num_warps) {
+    double* weights = scores + row * static_cast<long long>(arguments.max_seqlen);
+    double maximum = negative_infinity_fp64();
+    for (int token = lane; token < tile.seqlen_kv; token += 32) {
+      maximum = fmax(maximum, weights[token]);
+    }
+    maximum = warp_reduce(maximum, true);
+    double sum = 0.0;
+    for (int token = lane; token < tile.seqlen_kv; token += 32) {
+      const bool hidden = weights[token] == negative_infinity_fp64();
+      weights[token] = hidden ? 0.0 : exp(weights[token] - maximum);
+      sum += weights[token];
+    }
+    sum = warp_reduce(sum, false);
+    for (int token = lane; token < tile.seqlen_kv && sum > 0.0; token += 32) {
+      weights[token] /= sum;
+    }
+    if (lane == 0) {
+      arguments.lse[result_index(arguments, tile, tile.first_row + row)] =
+          sum > 0.0 ? maximum + log(sum) : negative_infinity_fp64();
+    }
+  }
+}
+
+// One column of the output, for all rows of the tile.
+__device__ void store_column(const ReferenceArguments& arguments, const Tile& tile, int column,
+                             const double* out) {
+  for (int row = 0; row < reference_tile_rows; ++row) {
+    if (row < tile.num_rows) {
+      arguments.out[result_index(arguments, tile, tile.first_row + row) * arguments.head_dim_v +
+                    column] = out[row];
+    }
+  }
+}
+
+__device__ void compute_output(const ReferenceArguments& arguments, const Tile& tile,
+                               SharedStorage& shared, const double* weights) {
   const attnjit::kernel_interface::CacheStrides& strides =
       arguments.value_is_prefix ? arguments.call.k_strides : arguments.call.v_strides;
   const void* cache = arguments.value_is_prefix ? arguments.call.k_cache : arguments.call.v_cache;
-  for (int column = threadIdx.x; column < arguments.head_dim_v; column += num_threads) {
-    double out = 0.0;
-    for (int token = 0; token < row.seqlen_kv; ++token) {
-      if (scores[token] == negative_infinity()) continue;
-      const long long v = token_index(arguments, strides, row, token) + column;
-      out += exp(scores[token] - maximum) *
-             static_cast<double>(load_element(cache, v, arguments.kind));
+  for (int first_column = 0; first_column < arguments.head_dim_v; first_column += num_threads) {
+    const int column = first_column + threadIdx.x;
+    double out[reference_tile_rows] = {};
+    for (int first = 0; first < tile.seqlen_kv; first += tile_tokens) {
+      __syncthreads();  // the weights staged before are no longer read
+      for (int i = threadIdx.x; i < reference_tile_rows * tile_tokens; i += num_threads) {
+        const int row = i / tile_tokens;
+        const int token = first + i % tile_tokens;
+        shared.weights[row][i % tile_tokens] =
+            row < tile.num_rows && token < tile.seqlen_kv
+                ? weights[row * static_cast<long long>(arguments.max_seqlen) + token]
+                : 0.0;
+      }
+      __syncthreads();  // all weights are staged
+      for (int token = first; token < min(first + tile_tokens, tile.seqlen_kv); ++token) {
+        if (column >= arguments.head_dim_v) break;
+        const double value = load_element(
+            cache, token_index(arguments, strides, tile, token) + column, arguments.kind);
+#pragma unroll
+        for (int row = 0; row < reference_tile_rows; ++row) {
+          out[row] += shared.weights[row][token - first] * value;
+        }
+      }
     }
-    arguments.out[index * arguments.head_dim_v + column] = sum == 0.0 ? 0.0 : out / sum;
+    if (column < arguments.head_dim_v) store_column(arguments, tile, column, out);
   }
 }
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(num_threads)
+extern "C" __global__ void __launch_bounds__(num_threads, 1)
     reference_decode(const __grid_constant__ ReferenceArguments arguments) {
-  __shared__ double parts[num_warps];
-  const long long index = arguments.first_row + blockIdx.x;
-  const int num_q_heads = arguments.call.num_kv_heads * arguments.q_per_kv;
-  Row row;
-  row.head = static_cast<int>(index % num_q_heads);
-  row.query = static_cast<int>(index / num_q_heads % arguments.call.seqlen_q);
-  row.request = index / num_q_heads / arguments.call.seqlen_q;
-  row.kv_head = row.head / arguments.q_per_kv;
-  row.seqlen_kv = arguments.call.seq_lens[row.request];
-  double* scores = arguments.scores + static_cast<long long>(blockIdx.x) * arguments.max_seqlen;
-
-  double maximum = negative_infinity();
-  for (int token = threadIdx.x / 32; token < row.seqlen_kv; token += num_warps) {
-    const double score = score_of(arguments, row, token);
-    if (threadIdx.x % 32 == 0) scores[token] = score;
-    maximum = fmax(maximum, score);
-  }
-  maximum = block_reduce(parts, maximum, true);  // its barriers also publish the scores
-  double sum = 0.0;
-  for (int token = threadIdx.x; token < row.seqlen_kv; token += num_threads) {
-    sum += scores[token] == negative_infinity() ? 0.0 : exp(scores[token] - maximum);
-  }
-  sum = block_reduce(parts, sum, false);
-  store_output(arguments, row, scores, maximum, sum, index);
-  if (threadIdx.x == 0) {
-    arguments.lse[index] = sum == 0.0 ? negative_infinity() : maximum + log(sum);
-  }
+  extern __shared__ double q[];  // [reference_tile_rows, head_dim_qk]
+  __shared__ SharedStorage shared;
+  const int all_rows = arguments.call.seqlen_q * arguments.q_per_kv;
+  const int tiles = (all_rows + reference_tile_rows - 1) / reference_tile_rows;
+  const long long index = arguments.first_tile + blockIdx.x;
+  Tile tile;
+  tile.request = static_cast<int>(index / tiles / arguments.call.num_kv_heads);
+  tile.kv_head = static_cast<int>(index / tiles % arguments.call.num_kv_heads);
+  tile.first_row = static_cast<int>(index % tiles) * reference_tile_rows;
+  tile.num_rows = min(reference_tile_rows, all_rows - tile.first_row);
+  tile.seqlen_kv = arguments.call.seq_lens[tile.request];
+  double* scores = arguments.scores + static_cast<long long>(blockIdx.x) * reference_tile_rows *
+                                          arguments.max_seqlen;
+  load_queries(arguments, tile, q);
+  __syncthreads();  // the queries are loaded
+  compute_scores(arguments, tile, q, scores);
+  __syncthreads();  // all scores are written
+  normalize(arguments, tile, scores);
+  __syncthreads();  // all weights are written
+  compute_output(arguments, tile, shared, scores);
 }

@@ -1,0 +1,53 @@
+// Runs decode problems and compares them with the fp64 reference. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "attnjit/attention_runtime.hpp"
+#include "attnjit/device_memory.hpp"
+#include "check_kernels.hpp"
+#include "decode_case.hpp"
+#include "decode_problem.hpp"
+
+namespace attnjit::check {
+
+// The contract's tolerances: |error| <= absolute + relative * |reference|, and the distance of the
+// whole output from the reference, 1 - 2 sum(xy) / sum(x^2 + y^2).
+struct Tolerance {
+  double absolute = 8e-4;
+  double relative = 2.01 / 128;
+  double lse_absolute = 1e-6;
+  double lse_relative = 8.01 / 65536;
+  double cosine_distance = 5e-6;
+};
+
+struct DecodeCheckResult {
+  bool passed = false;
+  Comparison comparison = {};
+  double cosine_distance = 0;
+  std::string failure;  // what is wrong, empty if passed
+};
+
+class DecodeChecker {
+ public:
+  DecodeChecker(AttentionRuntime& runtime, int device);
+
+  // Runs the case on NaN-poisoned outputs and workspace and compares. Throws what preparing and
+  // running throw.
+  DecodeCheckResult check(const DecodeCase& decode_case);
+
+  // Runs the case with the pages in two orders: passed if outputs and LSEs are equal to the bit.
+  DecodeCheckResult check_permutation(const DecodeCase& decode_case);
+
+ private:
+  void run(DecodeProblem& problem);
+  Comparison compare(const DecodeProblem& problem);
+
+  AttentionRuntime& runtime_;
+  DeviceStream stream_;
+  CheckKernels kernels_;
+  Tolerance tolerance_;
+};
+
+}  // namespace attnjit::check
