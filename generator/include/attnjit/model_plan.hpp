@@ -23,9 +23,9 @@ struct PlanOptions {
   std::vector<Phase> phases = {Phase::decode, Phase::prefill};
 };
 
-// Why an axis of a descriptor has its value.
+// Why an axis of a descriptor, or a run-time value, is what it is.
 struct AxisReason {
-  std::string field;  // descriptor field
+  std::string field;  // descriptor field, "softmax_scale" or "softcap"
   std::string value;
   std::string reason;  // e.g. "num_attention_heads 128 / tp 8"
 };
@@ -35,11 +35,12 @@ struct PlannedDescriptor {
   Phase phase = Phase::decode;
   std::vector<int> layers;   // indices of the layers that use it, ascending
   double softmax_scale = 0;  // what the model passes at run time
+  double softcap = 0;        // the c of c * tanh(score / c); 0 = none
   std::vector<AxisReason> reasons;
 };
 
 struct ModelPlan {
-  std::string model_type;  // as in config.json
+  std::string model_type;  // of the language model, as in config.json
   int num_layers = 0;
   std::vector<PlannedDescriptor> planned;  // distinct, in order of first layer
   std::vector<int> layers_without_attention;
@@ -54,8 +55,9 @@ class ModelError : public std::runtime_error {
 };
 
 // Plans the model whose config.json text is given. Throws ModelError for malformed JSON, an unknown
-// model_type (listing the known ones), a missing field, or a head count that `tensor_parallel` does
-// not divide.
+// model_type (listing the known ones), a missing or illegal field or option, or a head count that
+// `tensor_parallel` does not divide (naming the values that do). A sliding window of n tokens
+// counts the query's own in Hugging Face: it becomes window_left = n - 1, window_right = 0.
 ModelPlan plan_model(std::string_view config_json, const PlanOptions& options);
 
 // The model_type values that plan_model understands, sorted.

@@ -1,0 +1,15 @@
+// The fields of a config.json that look as if they shaped attention and that no reader asked for:
+// reported with every plan, so that nothing is ignored silently. Private; pure, thread-safe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model_config.hpp"
+
+namespace attnjit {
+
+// Dotted names, sorted. Fields that are null or false ask for nothing and are left out.
+std::vector<std::string> find_unread_fields(const ModelConfig& config);
+
+}  // namespace attnjit
