@@ -120,6 +120,12 @@ TEST_CASE("random bytes behind a right beginning never decode and never read out
   }
 }
 
+TEST_CASE("a header cut off under a right checksum is refused") {
+  const std::string bytes =
+      std::string("ATTNJIT\x1a\x01\0\0\0", 12) + bytes_of_hex("0a168bb37d4e6b5353fd2970303cc99e");
+  CHECK(problem_of(bytes).find("cut off") != std::string::npos);
+}
+
 TEST_CASE("lengths that lie under a right checksum are refused") {
   struct Lie {
     std::uint64_t key_text, metadata, payload;

@@ -75,11 +75,11 @@ int run_in_child(const std::function<int()>& body) {
   return wait_for_child(start_child(body));
 }
 
-bool become_user(uid_t user) {
-  if (::geteuid() != 0) {
-    return true;
+void become_user(uid_t user) {
+  if (::geteuid() == 0 &&
+      (::setgroups(0, nullptr) != 0 || ::setgid(user) != 0 || ::setuid(user) != 0)) {
+    ::_exit(not_permitted);
   }
-  return ::setgroups(0, nullptr) == 0 && ::setgid(user) == 0 && ::setuid(user) == 0;
 }
 
 std::string read_text(const fs::path& path) {

@@ -48,8 +48,10 @@ int wait_for_child(pid_t child);
 
 int run_in_child(const std::function<int()>& body);
 
-// In a child: gives up root, if it is root, for the given user; false if that fails.
-bool become_user(uid_t user);
+// In a child: gives up root, if it is root, for the given user. Where the system forbids that, as
+// in a container without that user id, the child leaves with not_permitted.
+constexpr int not_permitted = 77;
+void become_user(uid_t user);
 
 std::string read_text(const std::filesystem::path& path);
 void write_text(const std::filesystem::path& path, std::string_view bytes);

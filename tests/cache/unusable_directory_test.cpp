@@ -1,6 +1,6 @@
 // What DiskCache does where its directory cannot be used: disk_cache.cpp and entry_file.cpp.
 #include <csignal>
-#include <memory>
+#include <functional>
 #include <string>
 
 #include <sched.h>
@@ -54,14 +54,12 @@ int put_under_file_size_limit(const fs::path& root) {
   return refused && test::count_temporary_files(root) == 0 ? 0 : 1;
 }
 
-constexpr int mount_not_permitted = 3;
-
 // On a file system of 64 KiB of its own, gone with the child.
 int put_on_full_disk(const fs::path& root) {
   if (::unshare(CLONE_NEWNS) != 0 ||
       ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
       ::mount("tmpfs", root.c_str(), "tmpfs", 0, "size=64k") != 0) {
-    return mount_not_permitted;
+    return test::not_permitted;
   }
   WatchedCache watched(root);
   const bool refused = !watched.cache.put(key_of("kernel"), "", std::string(100'000, 'x')) &&
@@ -70,6 +68,19 @@ int put_on_full_disk(const fs::path& root) {
   const bool small_one_fits = watched.cache.put(key_of("small"), "", "x") &&
                               watched.cache.get(key_of("small")).entry.has_value();
   return refused && small_one_fits && test::count_temporary_files(root) == 0 ? 0 : 1;
+}
+
+// Without root's power to pass over permissions; 0, with a note, where that cannot be had.
+int run_as_nobody(const std::function<int()>& body) {
+  const int result = test::run_in_child([&] {
+    test::become_user(65534);
+    return body();
+  });
+  if (result == test::not_permitted) {
+    WARN("not run: this process cannot become the user nobody");
+    return 0;
+  }
+  return result;
 }
 
 }  // namespace
@@ -139,21 +150,22 @@ TEST_CASE("a user who may read but not write gets hits, and one warning for puts
   DiskCache owner(scratch.path(), nullptr);
   REQUIRE(owner.put(key_of("kernel"), "", "cubin"));
   const fs::path file = path_of(scratch.path(), key_of("kernel"));
+  const fs::path directories[] = {file.parent_path(), scratch.path() / "v1", scratch.path()};
   fs::permissions(file, fs::perms(0444));
-  for (const fs::path& made : {file.parent_path(), scratch.path() / "v1", scratch.path()}) {
+  for (const fs::path& made : directories) {
     fs::permissions(made, fs::perms(0555));
   }
-  CHECK(test::run_in_child([&] {
-          WatchedCache watched(scratch.path());
-          return test::become_user(65534) && watched.cache.get(key_of("kernel")).entry &&
-                         !watched.cache.put(key_of("kernel"), "", "cubin") &&
-                         !watched.cache.put(key_of("other"), "", "cubin") && watched.warnings == 1
-                     ? 0
-                     : 1;
-        }) == 0);
-  fs::permissions(scratch.path(), fs::perms(0777));
-  fs::permissions(scratch.path() / "v1", fs::perms(0777));
-  fs::permissions(file.parent_path(), fs::perms(0777));
+  const int result = run_as_nobody([&] {
+    WatchedCache watched(scratch.path());
+    const bool hit = watched.cache.get(key_of("kernel")).entry.has_value();
+    const bool stored = watched.cache.put(key_of("kernel"), "", "cubin") ||
+                        watched.cache.put(key_of("other"), "", "cubin");
+    return hit && !stored && watched.warnings == 1 ? 0 : 1;
+  });
+  CHECK(result == 0);
+  for (const fs::path& made : directories) {
+    fs::permissions(made, fs::perms(0777));  // so that it can be removed
+  }
 }
 
 TEST_CASE("an entry or a directory of another user is unreadable, not an error") {
@@ -161,22 +173,20 @@ TEST_CASE("an entry or a directory of another user is unreadable, not an error")
   const fs::path root = scratch.path() / "cache";
   DiskCache owner(root, nullptr);
   REQUIRE(owner.put(key_of("kernel"), "", "cubin"));
-  const auto reason_for_nobody = [&] {
-    return test::run_in_child([&] {
+  const auto unreadable_to_nobody = [&] {
+    return run_as_nobody([&] {
       const DiskCache cache(root, nullptr);
-      const bool dropped = test::become_user(65534);
-      return dropped ? static_cast<int>(cache.get(key_of("kernel")).reason) : -1;
+      return cache.get(key_of("kernel")).reason == MissReason::unreadable ? 0 : 1;
     });
   };
+  const fs::path file = path_of(root, key_of("kernel"));
   fs::permissions(root, fs::perms::none);  // also for an owner who is not root
-  CHECK(reason_for_nobody() == static_cast<int>(MissReason::unreadable));
-  for (const fs::path& made : {root, root / "v1"}) {
+  CHECK(unreadable_to_nobody() == 0);
+  for (const fs::path& made : {root, root / "v1", file.parent_path()}) {
     fs::permissions(made, fs::perms(0755));
   }
-  const fs::path file = path_of(root, key_of("kernel"));
-  fs::permissions(file.parent_path(), fs::perms(0755));
   fs::permissions(file, fs::perms::none);
-  CHECK(reason_for_nobody() == static_cast<int>(MissReason::unreadable));
+  CHECK(unreadable_to_nobody() == 0);
 }
 
 TEST_CASE("what is not a regular file is never followed, read or waited for") {
@@ -221,7 +231,7 @@ TEST_CASE("a put that hits a file size limit half-way leaves nothing behind") {
 TEST_CASE("a put on a full disk leaves nothing behind and later puts work") {
   const ScratchDirectory scratch;
   const int result = test::run_in_child([&] { return put_on_full_disk(scratch.path()); });
-  if (result == mount_not_permitted) {
+  if (result == test::not_permitted) {
     WARN("not run: this process may not mount a file system");
     return;
   }
