@@ -41,7 +41,8 @@ std::string to_string(std::span<const Violation> violations) {
 }
 
 DescriptorError::DescriptorError(std::vector<Violation> violations)
-    : std::runtime_error(to_string(std::span<const Violation>(violations))), violations_(std::move(violations)) {}
+    : std::runtime_error(to_string(std::span<const Violation>(violations))),
+      violations_(std::move(violations)) {}
 
 std::vector<Violation> find_violations(const AttentionDescriptor& descriptor,
                                        std::span<const DescriptorRule> rules) {

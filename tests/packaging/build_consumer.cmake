@@ -19,7 +19,8 @@ else()
 endif()
 
 file(COPY "${CMAKE_CURRENT_LIST_DIR}/consumer" DESTINATION "${WORK}")
-execute_process(COMMAND "${CMAKE_COMMAND}" -S "${WORK}/consumer" -B "${binaries}" -G Ninja ${options}
+execute_process(COMMAND "${CMAKE_COMMAND}" -G Ninja ${options} -S "${WORK}/consumer"
+                        -B "${binaries}"
                 COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND "${CMAKE_COMMAND}" --build "${binaries}" --target consumer
                 COMMAND_ERROR_IS_FATAL ANY)
