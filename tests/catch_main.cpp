@@ -1,5 +1,6 @@
-// The test runner's main for Catch2 v2; v3 brings its own.
-#if !__has_include(<catch2/catch_all.hpp>)
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
-#endif
+// The main of test executables that need no GPU.
+#include "catch_session.hpp"
+
+int main(int argument_count, char** arguments) {
+  return attnjit::testing::run_catch_session(argument_count, arguments);
+}

@@ -6,8 +6,8 @@
 function(attnjit_embed_files target symbol)
   cmake_parse_arguments(arg "" "ROOT" "FILES" ${ARGN})
   if(NOT arg_ROOT OR NOT arg_FILES OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "attnjit_embed_files(${target} ${symbol}): give ROOT <dir> and FILES <path>…, "
-                        "nothing else (unexpected: '${arg_UNPARSED_ARGUMENTS}')")
+    message(FATAL_ERROR "attnjit_embed_files(${target} ${symbol}): give ROOT <dir> and "
+                        "FILES <path>…, nothing else (unexpected: '${arg_UNPARSED_ARGUMENTS}')")
   endif()
   get_filename_component(root "${arg_ROOT}" ABSOLUTE)
   set(names ${arg_FILES})

@@ -1,1 +1,30 @@
-# Install rules and the CMake package.
+# Install rules and the CMake package: find_package(attnjit) gives attnjit::attnjit and one target
+# per folder.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(attnjit_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/attnjit")
+get_property(names GLOBAL PROPERTY attnjit_libraries)
+foreach(name IN LISTS names)
+  install(TARGETS attnjit_${name} EXPORT attnjit_targets ARCHIVE)
+  install(DIRECTORY "${attnjit_SOURCE_DIR}/${name}/include/" TYPE INCLUDE)
+endforeach()
+install(TARGETS attnjit_all EXPORT attnjit_targets)
+# Argument structs that host and device share: `#include "interface/…"` works from the installed
+# headers as it does from the templates' root.
+install(DIRECTORY "${attnjit_SOURCE_DIR}/templates/interface"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/attnjit/templates")
+if(TARGET attnjit_command)
+  install(TARGETS attnjit_command RUNTIME)
+endif()
+
+install(EXPORT attnjit_targets NAMESPACE attnjit:: FILE attnjitTargets.cmake
+        DESTINATION "${attnjit_package_dir}")
+configure_package_config_file(
+  "${CMAKE_CURRENT_LIST_DIR}/attnjitConfig.cmake.in" "${attnjit_BINARY_DIR}/attnjitConfig.cmake"
+  INSTALL_DESTINATION "${attnjit_package_dir}")
+write_basic_package_version_file("${attnjit_BINARY_DIR}/attnjitConfigVersion.cmake"
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES "${attnjit_BINARY_DIR}/attnjitConfig.cmake"
+              "${attnjit_BINARY_DIR}/attnjitConfigVersion.cmake"
+        DESTINATION "${attnjit_package_dir}")

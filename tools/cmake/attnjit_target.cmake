@@ -8,10 +8,15 @@ function(attnjit_configure_target target)
   if(ATTNJIT_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
+  get_target_property(type ${target} TYPE)
+  if(ATTNJIT_STATIC_FMT AND type STREQUAL "EXECUTABLE")
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
 endfunction()
 
 # attnjit_add_library(generator SOURCES a.cpp b.cpp): the target attnjit_generator, alias
-# attnjit::generator, with <folder>/include public and <folder>/src private.
+# attnjit::generator, with <folder>/include public and <folder>/src private; installed, and part of
+# attnjit::attnjit.
 function(attnjit_add_library name)
   cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
   set(target attnjit_${name})
@@ -22,4 +27,22 @@ function(attnjit_add_library name)
     ${target} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
                      $<INSTALL_INTERFACE:include> PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
   attnjit_configure_target(${target})
+  set_property(GLOBAL APPEND PROPERTY attnjit_libraries ${name})
+endfunction()
+
+# attnjit::attnjit: every library of the project, under one name.
+function(attnjit_add_aggregate)
+  get_property(names GLOBAL PROPERTY attnjit_libraries)
+  add_library(attnjit_all INTERFACE)
+  add_library(attnjit::attnjit ALIAS attnjit_all)
+  set_target_properties(attnjit_all PROPERTIES EXPORT_NAME attnjit)
+  foreach(name IN LISTS names)
+    target_link_libraries(attnjit_all INTERFACE attnjit_${name})
+    # nlohmann/json is compiled in, so an installed attnjit must not make its users find it.
+    get_target_property(links attnjit_${name} INTERFACE_LINK_LIBRARIES)
+    if(links)
+      list(REMOVE_ITEM links "$<LINK_ONLY:nlohmann_json::nlohmann_json>")
+      set_property(TARGET attnjit_${name} PROPERTY INTERFACE_LINK_LIBRARIES "${links}")
+    endif()
+  endforeach()
 endfunction()
