@@ -40,7 +40,7 @@ CacheKey make_toolchain_record_key(const RenderedKernel& kernel) {
   // The digest keeps a record small; the entry that it leads to is verified in full.
   return CacheKeyBuilder()
       .add("schema", schema)
-      .add("toolchain of", builder.finish().digest)
+      .add("toolchain_of", builder.finish().digest)
       .finish();
 }
 

@@ -14,10 +14,15 @@
 namespace attnjit {
 namespace {
 
+// What the compiler calls the source: fixed, for it shows in errors and shapes symbol names.
+std::string program_name(const RenderedKernel& kernel) {
+  return kernel.entry + ".cu";
+}
+
 // One nvrtcProgram, destroyed on every path.
 class Program {
  public:
-  Program(const NvrtcLibrary& nvrtc, const RenderedKernel& kernel, const std::string& name);
+  Program(const NvrtcLibrary& nvrtc, const RenderedKernel& kernel);
   ~Program() { nvrtc_.destroy_program(&program_); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -33,15 +38,14 @@ class Program {
   nvrtcProgram program_ = nullptr;
 };
 
-Program::Program(const NvrtcLibrary& nvrtc, const RenderedKernel& kernel, const std::string& name)
-    : nvrtc_(nvrtc) {
+Program::Program(const NvrtcLibrary& nvrtc, const RenderedKernel& kernel) : nvrtc_(nvrtc) {
   std::vector<const char*> names;
   std::vector<const char*> texts;
   for (const SourceFile& header : kernel.headers) {
     names.push_back(header.name.c_str());
     texts.push_back(header.text.c_str());
   }
-  check(nvrtc_.create_program(&program_, kernel.source.c_str(), name.c_str(),
+  check(nvrtc_.create_program(&program_, kernel.source.c_str(), program_name(kernel).c_str(),
                               static_cast<int>(names.size()), texts.data(), names.data()),
         "nvrtcCreateProgram");
 }
@@ -78,10 +82,23 @@ void Program::check(nvrtcResult result, const char* call) const {
   }
 }
 
+// The assembler's remarks push its errors out of the log: without an error in it, the kernel is
+// compiled once more without them.
+std::string log_of_failure(const NvrtcLibrary& nvrtc, const RenderedKernel& kernel,
+                           std::vector<std::string> options, std::string log) {
+  if (log.find("error") != std::string::npos) {
+    return log;
+  }
+  std::erase(options, verbose_assembler);
+  const Program again(nvrtc, kernel);
+  again.compile(options);
+  return log + again.log();
+}
+
 // Everything needed to understand a failed compile without running it again.
 std::string failure_report(const NvrtcLibrary& nvrtc, const RenderedKernel& kernel,
                            const std::vector<std::string>& options, std::string_view problem,
-                           std::string_view log, std::string_view excerpts) {
+                           const std::string& log) {
   return fmt::format(
       "kernel {} does not compile for {}: {}\n"
       "config: {}\n"
@@ -89,7 +106,20 @@ std::string failure_report(const NvrtcLibrary& nvrtc, const RenderedKernel& kern
       "compiler: NVRTC {}, {}\n"
       "log:\n{}\n{}",
       kernel.name, kernel.arch, problem, kernel.config, fmt::join(options, " "),
-      to_string(nvrtc.version), nvrtc.library.path().string(), log, excerpts);
+      to_string(nvrtc.version), nvrtc.library.path().string(), log,
+      error_excerpts(kernel, program_name(kernel), log));
+}
+
+void require_success(nvrtcResult result, const NvrtcLibrary& nvrtc, const RenderedKernel& kernel,
+                     const std::vector<std::string>& options, const std::string& log) {
+  if (result == NVRTC_ERROR_COMPILATION) {
+    throw CompileError(failure_report(nvrtc, kernel, options, "the source has errors",
+                                      log_of_failure(nvrtc, kernel, options, log)));
+  }
+  if (result != NVRTC_SUCCESS) {
+    throw ToolchainError(
+        failure_report(nvrtc, kernel, options, nvrtc.get_error_string(result), log));
+  }
 }
 
 }  // namespace
@@ -132,23 +162,13 @@ CompiledKernel NvrtcCompiler::compile(const RenderedKernel& kernel, const CacheK
     all_options.push_back(std::move(*seed));
   }
   const auto start = std::chrono::steady_clock::now();
-  const std::string program_name = kernel.entry + ".cu";
-  const Program program(*library_, kernel, program_name);
+  const Program program(*library_, kernel);
   const nvrtcResult result = program.compile(all_options);
   const std::string log = program.log();
-  const auto report = [&](std::string_view problem) {
-    return failure_report(*library_, kernel, all_options, problem, log,
-                          error_excerpts(kernel, program_name, log));
-  };
-  if (result == NVRTC_ERROR_COMPILATION) {
-    throw CompileError(report("the source has errors"));
-  }
-  if (result != NVRTC_SUCCESS) {
-    throw ToolchainError(report(library_->get_error_string(result)));
-  }
+  require_success(result, *library_, kernel, all_options, log);
   std::string cubin = program.cubin();
   if (const auto problem = cubin_problem(cubin, kernel.arch, kernel.entry)) {
-    throw CompileError(report(*problem));
+    throw CompileError(failure_report(*library_, kernel, all_options, *problem, log));
   }
   const std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;

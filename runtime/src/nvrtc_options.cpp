@@ -61,7 +61,7 @@ std::vector<std::string> nvrtc_options(std::string_view arch, NvrtcVersion versi
       "-default-device",
       "--no-source-include",         // otherwise quoted includes are looked for in the caller's cwd
       "--modify-stack-limit=false",  // otherwise NVRTC changes the process's limits meanwhile
-      "--ptxas-options=-v",          // registers and spills, read from the log
+      verbose_assembler,
   };
   if (version >= first_with_cache_and_seed) {
     options.emplace_back("--no-cache");  // NVRTC's own cache lies in the driver's

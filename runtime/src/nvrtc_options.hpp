@@ -13,6 +13,9 @@ namespace attnjit {
 // The version that a toolchain identity begins with; nullopt if it does not.
 std::optional<NvrtcVersion> version_of_identity(std::string_view toolchain_identity);
 
+// Asks the assembler for registers and spills in the log.
+inline constexpr const char* verbose_assembler = "--ptxas-options=-v";
+
 // Options for a target such as "sm_90a", in order; they are part of the key.
 std::vector<std::string> nvrtc_options(std::string_view arch, NvrtcVersion version);
 

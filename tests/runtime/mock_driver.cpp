@@ -1,0 +1,191 @@
+// A libcuda.so.1 without a GPU: records what it is asked. Handles are small numbers as pointers.
+#include "mock_driver.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+
+using attnjit::test::MockDriver;
+
+extern "C" MockDriver* attnjit_mock_driver() {
+  static MockDriver driver;
+  return &driver;
+}
+
+namespace {
+
+constexpr std::uintptr_t first_context = 0x1000;
+constexpr std::uintptr_t library_handle = 0x2000;
+constexpr std::uintptr_t kernel_handle = 0x3000;
+constexpr std::uintptr_t function_handle = 0x4000;
+
+MockDriver& mock() {
+  return *attnjit_mock_driver();
+}
+
+std::mutex& record_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+CUcontext current_context() {
+  return mock().context_stack.empty() ? nullptr : mock().context_stack.back();
+}
+
+CUresult mock_init(unsigned) {
+  return mock().init_result;
+}
+
+CUresult mock_driver_get_version(int* version) {
+  *version = 13000;
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_get_error_name(CUresult result, const char** name) {
+  *name = result == CUDA_ERROR_INVALID_VALUE ? "CUDA_ERROR_INVALID_VALUE" : "CUDA_ERROR_MOCK";
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_get_error_string(CUresult, const char** text) {
+  *text = "the mock was told to fail";
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_device_get_count(int* count) {
+  *count = mock().device_count;
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_device_get(CUdevice* device, int ordinal) {
+  if (ordinal < 0 || ordinal >= mock().device_count) {
+    return CUDA_ERROR_INVALID_DEVICE;
+  }
+  *device = ordinal;
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_device_get_name(char* name, int length, CUdevice device) {
+  std::strncpy(name, device == 0 ? "Mock GPU 0" : "Mock GPU 1", static_cast<std::size_t>(length));
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_device_get_attribute(int* value, CUdevice_attribute attribute, CUdevice) {
+  const auto found = mock().attributes.find(attribute);
+  *value = found != mock().attributes.end() ? found->second : 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_primary_ctx_retain(CUcontext* context, CUdevice device) {
+  const std::lock_guard lock(record_mutex());
+  mock().retained_devices.push_back(device);
+  *context = reinterpret_cast<CUcontext>(first_context + static_cast<std::uintptr_t>(device));
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_ctx_push(CUcontext context) {
+  const std::lock_guard lock(record_mutex());
+  mock().context_stack.push_back(context);
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_ctx_pop(CUcontext* context) {
+  const std::lock_guard lock(record_mutex());
+  *context = current_context();
+  mock().context_stack.pop_back();
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_library_load_data(CUlibrary* library, const void* code, CUjit_option*, void**,
+                                unsigned, CUlibraryOption*, void**, unsigned) {
+  if (mock().load_result == CUDA_SUCCESS) {
+    mock().loaded_cubins.emplace_back(static_cast<const char*>(code));
+    *library = reinterpret_cast<CUlibrary>(library_handle);
+  }
+  return mock().load_result;
+}
+
+CUresult mock_library_unload(CUlibrary library) {
+  mock().unloaded.push_back(library);
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_library_get_kernel(CUkernel* kernel, CUlibrary, const char* name) {
+  mock().kernel_names.emplace_back(name);
+  *kernel = reinterpret_cast<CUkernel>(kernel_handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_kernel_get_function(CUfunction* function, CUkernel) {
+  const std::lock_guard lock(record_mutex());
+  ++mock().functions_got;
+  *function = reinterpret_cast<CUfunction>(function_handle);
+  return current_context() != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult mock_kernel_set_attribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+                                   CUdevice device) {
+  const std::lock_guard lock(record_mutex());
+  mock().set_attributes.push_back({attribute, value, kernel, device, current_context()});
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_launch(const CUlaunchConfig* config, CUfunction function, void** parameters, void**) {
+  const std::lock_guard lock(record_mutex());
+  attnjit::test::Launch launch{.config = *config,
+                               .attributes = {config->attrs, config->attrs + config->numAttrs},
+                               .function = function,
+                               .arguments = {},
+                               .context = current_context()};
+  std::memcpy(launch.arguments.data(), parameters[0], launch.arguments.size());
+  mock().launches.push_back(launch);
+  if (config->hStream == nullptr && launch.context == nullptr) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  return mock().launch_result;
+}
+
+CUresult mock_nothing() {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+template <typename Function>
+void* address_of(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+void* find_entry(const std::string& name) {
+  static const std::map<std::string, void*> entries = {
+      {"cuInit", address_of(mock_init)},
+      {"cuDriverGetVersion", address_of(mock_driver_get_version)},
+      {"cuGetErrorName", address_of(mock_get_error_name)},
+      {"cuGetErrorString", address_of(mock_get_error_string)},
+      {"cuDeviceGetCount", address_of(mock_device_get_count)},
+      {"cuDeviceGet", address_of(mock_device_get)},
+      {"cuDeviceGetName", address_of(mock_device_get_name)},
+      {"cuDeviceGetAttribute", address_of(mock_device_get_attribute)},
+      {"cuDevicePrimaryCtxRetain", address_of(mock_primary_ctx_retain)},
+      {"cuCtxPushCurrent", address_of(mock_ctx_push)},
+      {"cuCtxPopCurrent", address_of(mock_ctx_pop)},
+      {"cuLibraryLoadData", address_of(mock_library_load_data)},
+      {"cuLibraryUnload", address_of(mock_library_unload)},
+      {"cuLibraryGetKernel", address_of(mock_library_get_kernel)},
+      {"cuKernelGetFunction", address_of(mock_kernel_get_function)},
+      {"cuKernelSetAttribute", address_of(mock_kernel_set_attribute)},
+      {"cuLaunchKernelEx", address_of(mock_launch)},
+  };
+  const auto found = entries.find(name);
+  return found != entries.end() ? found->second : address_of(mock_nothing);
+}
+
+}  // namespace
+
+#undef cuGetProcAddress
+extern "C" CUresult cuGetProcAddress_v2(const char* name, void** address, int version, cuuint64_t,
+                                        CUdriverProcAddressQueryResult*) {
+  if (mock().every_result != CUDA_SUCCESS) {
+    return mock().every_result;
+  }
+  mock().asked_versions[name] = version;
+  *address = name == mock().missing_name ? nullptr : find_entry(name);
+  return CUDA_SUCCESS;
+}

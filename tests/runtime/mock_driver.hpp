@@ -1,0 +1,62 @@
+// The state of the mock libcuda.so.1 (mock_driver.cpp): how it shall behave, and what it was asked.
+// The tests open the mock as a driver and reach this through mock_driver(). Not thread-safe to read
+// while calls are under way.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace attnjit::test {
+
+struct SetAttribute {
+  CUfunction_attribute attribute;
+  int value;
+  CUkernel kernel;
+  CUdevice device;
+  CUcontext context;  // current at the call
+};
+
+struct Launch {
+  CUlaunchConfig config;
+  std::vector<CUlaunchAttribute> attributes;
+  CUfunction function;
+  std::array<std::byte, 64> arguments;  // the first bytes of the first parameter
+  CUcontext context;                    // current at the call
+};
+
+struct MockDriver {
+  // Behaviour.
+  CUresult every_result = CUDA_SUCCESS;  // of cuGetProcAddress too: what the toolkit's stub does
+  CUresult init_result = CUDA_SUCCESS;
+  CUresult load_result = CUDA_SUCCESS;
+  CUresult launch_result = CUDA_SUCCESS;
+  std::string missing_name;  // an entry point it does not have
+  int device_count = 2;
+  std::map<CUdevice_attribute, int> attributes;
+
+  // Record.
+  std::map<std::string, int> asked_versions;  // of cuGetProcAddress
+  std::vector<int> retained_devices;
+  std::vector<CUcontext> context_stack;
+  std::vector<std::string> loaded_cubins;
+  std::vector<CUlibrary> unloaded;
+  std::vector<std::string> kernel_names;
+  int functions_got = 0;
+  std::vector<SetAttribute> set_attributes;
+  std::vector<Launch> launches;
+};
+
+// Where the build put the mock.
+extern const char* const mock_driver_path;
+
+// The state inside the mapped mock, as new.
+MockDriver& fresh_mock_driver();
+
+}  // namespace attnjit::test
+
+extern "C" attnjit::test::MockDriver* attnjit_mock_driver();
