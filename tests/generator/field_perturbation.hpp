@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "attnjit/kernel_config.hpp"
@@ -35,7 +36,7 @@ Value another(Value value) {
 // `fields` with only the field called `name` changed.
 template <typename Fields>
 Fields with_another(Fields fields, std::string_view name) {
-  for_each_field(fields, [&](std::string_view field, const auto& member, auto&&...) {
+  for_each_field(std::as_const(fields), [&](std::string_view field, const auto& member, auto&&...) {
     if (field == name) {
       using Member = std::remove_cvref_t<decltype(member)>;
       const_cast<Member&>(member) = another(member);
