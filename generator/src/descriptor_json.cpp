@@ -1,8 +1,13 @@
 #include "attnjit/descriptor_json.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -23,6 +28,19 @@ Json value_to_json(const Value& value) {
   } else {
     return value;
   }
+}
+
+// Deeper than any descriptor, and shallow enough to print whatever was given.
+constexpr int deepest_nesting = 8;
+
+// Signed and unsigned apart: comparing across the two would let 2^64 - 1 pass for -1.
+bool fits_in_31_bits(const Json& json) {
+  constexpr int largest = std::numeric_limits<int>::max();
+  if (json.is_number_unsigned()) {
+    return json.get<std::uint64_t>() <= static_cast<std::uint64_t>(largest);
+  }
+  return json.is_number_integer() && json.get<std::int64_t>() >= -largest &&
+         json.get<std::int64_t>() <= largest;
 }
 
 // Reads one member, or says what is wrong with it.
@@ -47,8 +65,7 @@ void read_member(const std::string& name, const Json& json, Value& member,
     violations.push_back({name, json.dump(), "must be true or false", "give a JSON boolean"});
   } else {
     static_assert(std::is_same_v<Value, int>);
-    // Compared as 64-bit: a number that does not fit in an int must not wrap into one that does.
-    if (json.is_number_integer() && json >= Json(-2147483647) && json <= Json(2147483647)) {
+    if (fits_in_31_bits(json)) {
       member = json.get<int>();
       return;
     }
@@ -64,17 +81,47 @@ std::vector<std::string_view> field_names() {
   return names;
 }
 
-Json parse_object(std::string_view text) {
+// Listens to the parser for what the parsed value no longer shows.
+class ParseWatch {
+ public:
+  // Names given twice, of which JSON would silently keep the last.
+  std::vector<Violation> repeated;
+  // The field being read, "descriptor" before the first.
+  std::string field = "descriptor";
+
+  void see(int depth, Json::parse_event_t event, const Json& parsed) {
+    if (depth > deepest_nesting) {
+      throw DescriptorError(
+          {{field, "", "is nested too deeply", "give a number, name or boolean"}});
+    }
+    if (depth == 1 && event == Json::parse_event_t::key) {
+      field = parsed.get<std::string>();
+      if (!seen_.insert(field).second) {
+        repeated.push_back({field, "", "is given more than once", "give each field once"});
+      }
+    }
+  }
+
+ private:
+  std::set<std::string> seen_;
+};
+
+Json parse_object(std::string_view text, ParseWatch& watch) {
+  constexpr const char* fix = "give one JSON object, e.g. {\"operation\": \"decode\"}";
   Json json;
   try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    throw DescriptorError({{"descriptor", "", fmt::format("is not JSON: {}", error.what()),
-                            "give one JSON object, e.g. {\"operation\": \"decode\"}"}});
+    json = Json::parse(text, [&](int depth, Json::parse_event_t event, const Json& parsed) {
+      watch.see(depth, event, parsed);
+      return true;
+    });
+  } catch (const Json::out_of_range& error) {
+    throw DescriptorError({{watch.field, "", fmt::format("is out of range: {}", error.what()),
+                            "give an integer of at most 31 bits"}});
+  } catch (const Json::exception& error) {
+    throw DescriptorError({{"descriptor", "", fmt::format("is not JSON: {}", error.what()), fix}});
   }
   if (!json.is_object()) {
-    throw DescriptorError({{"descriptor", json.type_name(), "must be a JSON object",
-                            "give one JSON object, e.g. {\"operation\": \"decode\"}"}});
+    throw DescriptorError({{"descriptor", json.type_name(), "must be a JSON object", fix}});
   }
   return json;
 }
@@ -89,9 +136,10 @@ std::string to_json(const AttentionDescriptor& descriptor) {
 }
 
 AttentionDescriptor descriptor_from_json(std::string_view text) {
-  const Json json = parse_object(text);
+  ParseWatch watch;
+  const Json json = parse_object(text, watch);
   AttentionDescriptor descriptor;
-  std::vector<Violation> violations;
+  std::vector<Violation> violations = std::move(watch.repeated);
   for_each_field(descriptor, [&](const char* name, auto& member) {
     if (json.contains(name)) {
       read_member(name, json[name], member, violations);

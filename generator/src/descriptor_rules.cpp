@@ -61,6 +61,7 @@ bool tag_fits(D d) {
 bool mask_type_fits(D d) {
   switch (d.mask) {
     case MaskKind::materialized_bool:
+    case MaskKind::materialized_bits:
       return d.dtype_mask == DataType::uint8;
     case MaskKind::materialized_additive:
       return is_half(d.dtype_mask) || d.dtype_mask == DataType::fp32;
@@ -126,7 +127,7 @@ const std::array legality = {
                    }},
     DescriptorRule{"page_size", "must be 0 unless kv_layout is paged", "remove page_size",
                    [](D d) { return d.kv_layout != KvLayout::paged && d.page_size != 0; }},
-    DescriptorRule{"dtype_mask", "must be uint8 (bool) or fp16, bf16, fp32 (additive)",
+    DescriptorRule{"dtype_mask", "must be uint8 (bool, bits) or fp16, bf16, fp32 (additive)",
                    "cast the mask", [](D d) { return !mask_type_fits(d); }},
     DescriptorRule{"dtype_mask", "must be uint8 unless the mask is materialized",
                    "remove dtype_mask",

@@ -1,0 +1,201 @@
+#include "attnjit/config_selection.hpp"
+
+#include "attnjit/descriptor_validation.hpp"
+#include "catch.hpp"
+
+namespace {
+
+using namespace attnjit;
+
+struct HeadDims {
+  int qk;
+  int v;
+  ValueSource value_source;
+};
+
+constexpr HeadDims served_head_dims[] = {
+    {8, 8, ValueSource::separate},        {40, 24, ValueSource::separate},
+    {64, 64, ValueSource::separate},      {72, 72, ValueSource::separate},
+    {80, 80, ValueSource::separate},      {96, 96, ValueSource::separate},
+    {96, 64, ValueSource::separate},      {112, 112, ValueSource::separate},
+    {128, 128, ValueSource::separate},    {192, 128, ValueSource::separate},
+    {192, 192, ValueSource::separate},    {248, 248, ValueSource::separate},
+    {256, 256, ValueSource::separate},    {576, 512, ValueSource::prefix_of_k},
+    {320, 256, ValueSource::prefix_of_k}, {288, 256, ValueSource::prefix_of_k},
+};
+constexpr HeadDims widest_head_dims = {512, 512, ValueSource::separate};
+
+AttentionDescriptor describe_call(const HeadDims& dims, int q_per_kv, int max_seqlen_q = 1,
+                                  int page_size = 64) {
+  AttentionDescriptor descriptor;
+  descriptor.head_dim_qk = dims.qk;
+  descriptor.head_dim_v = dims.v;
+  descriptor.value_source = dims.value_source;
+  descriptor.num_q_heads = q_per_kv;
+  descriptor.num_kv_heads = 1;
+  descriptor.max_seqlen_q = max_seqlen_q;
+  descriptor.page_size = page_size;
+  return descriptor;
+}
+
+TargetDevice device_named(std::string_view name) {
+  return find_target_device(name).value();
+}
+
+PagedDecodeConfig decode_config(const AttentionDescriptor& descriptor, std::string_view device) {
+  return std::get<PagedDecodeConfig>(select_configs(descriptor, device_named(device)).front());
+}
+
+std::string refusal(const AttentionDescriptor& descriptor, const TargetDevice& device) {
+  try {
+    select_configs(descriptor, device);
+  } catch (const DescriptorError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// What the kernel's static_asserts demand, besides the size of its shared memory.
+bool fits_kernel(const PagedDecodeConfig& config) {
+  const auto is_power_of_two = [](int value) { return value > 0 && (value & (value - 1)) == 0; };
+  return is_power_of_two(config.num_warps) && config.num_warps <= 32 && config.block_m % 16 == 0 &&
+         is_power_of_two(config.block_m / 16) && config.block_n % 32 == 0 && config.num_stages >= 2;
+}
+
+TEST_CASE("every head dim, ratio, query length and page size fits every card it is served on") {
+  std::vector<std::string> misfits;
+  for (const TargetDevice& device : target_device_presets()) {
+    for (const HeadDims& dims : served_head_dims) {
+      for (const int ratio : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 29, 32, 64, 71, 128}) {
+        for (const int seqlen_q : {1, 2, 4, 128}) {
+          for (const int page_size : {1, 16, 64, 256}) {
+            const auto configs =
+                select_configs(describe_call(dims, ratio, seqlen_q, page_size), device);
+            const auto& config = std::get<PagedDecodeConfig>(configs.front());
+            const bool fits = config.shared_memory_bytes > 0 &&
+                              config.shared_memory_bytes <= device.shared_memory_per_block;
+            if (!fits || !fits_kernel(config)) {
+              misfits.push_back(device.name + " " + describe(configs.front()));
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(misfits == std::vector<std::string>{});
+}
+
+TEST_CASE("a decode takes its attention, combine and schedule kernels, in this order") {
+  const AttentionDescriptor descriptor = describe_call({192, 128, ValueSource::separate}, 4);
+  const auto configs = select_configs(descriptor, device_named("h200"));
+  REQUIRE(configs.size() == 3);
+  const auto& decode = std::get<PagedDecodeConfig>(configs[0]);
+  const auto& combine = std::get<CombineConfig>(configs[1]);
+  const auto& schedule = std::get<ScheduleConfig>(configs[2]);
+  CHECK(decode.head_dim_qk == 192);
+  CHECK(decode.head_dim_v == 128);
+  CHECK(decode.q_per_kv == 4);
+  CHECK(decode.page_size == 64);
+  CHECK(decode.value_source == ValueSource::separate);
+  CHECK(combine.head_dim_v == 128);
+  CHECK(combine.dtype == DataType::bf16);
+  CHECK(schedule.block_n == decode.block_n);
+}
+
+TEST_CASE("the row tile is the smallest that holds the rows of a kv head") {
+  const HeadDims dims = {128, 128, ValueSource::separate};
+  const auto block_m = [&](int ratio, int seqlen_q) {
+    return decode_config(describe_call(dims, ratio, seqlen_q), "h200").block_m;
+  };
+  CHECK(block_m(1, 1) == 16);
+  CHECK(block_m(16, 1) == 16);
+  CHECK(block_m(4, 4) == 16);
+  CHECK(block_m(17, 1) == 32);
+  CHECK(block_m(8, 4) == 32);
+  CHECK(block_m(33, 1) == 64);
+  CHECK(block_m(64, 1) == 64);
+  CHECK(block_m(128, 1) == 64);
+  CHECK(block_m(128, 128) == 64);
+}
+
+// By hand: a row of q or k takes 584 elements of 2 bytes (576 padded to an odd count of 16 bytes).
+TEST_CASE("latent attention of 16 heads runs twice on a multiprocessor of an H200") {
+  const PagedDecodeConfig config =
+      decode_config(describe_call({576, 512, ValueSource::prefix_of_k}, 16), "h200");
+  CHECK(config.block_m == 16);
+  CHECK(config.block_n == 32);
+  CHECK(config.num_stages == 2);
+  CHECK(config.num_warps == 4);
+  // q 16 rows, two tiles of 32 keys, probabilities 16 x 40, maxima 4 x 16 floats, 2 x 32 pages.
+  CHECK(config.shared_memory_bytes == (16 + 2 * 32) * 584 * 2 + 16 * 40 * 2 + 256 + 256);
+}
+
+TEST_CASE("latent attention of 128 heads takes all shared memory of an H200 for a deep pipeline") {
+  const PagedDecodeConfig config =
+      decode_config(describe_call({576, 512, ValueSource::prefix_of_k}, 128), "h200");
+  CHECK(config.block_m == 64);
+  CHECK(config.block_n == 32);
+  CHECK(config.num_stages == 4);
+  CHECK(config.shared_memory_bytes == (64 + 4 * 32) * 584 * 2 + 64 * 40 * 2 + 8 * 64 * 4 + 256);
+}
+
+TEST_CASE("a row tile that does not fit gives way to a smaller one") {
+  // On 99 KiB, 64 rows of 584 elements leave no room for two tiles of keys.
+  const PagedDecodeConfig config =
+      decode_config(describe_call({576, 512, ValueSource::prefix_of_k}, 128), "sm_86");
+  CHECK(config.block_m == 16);
+  CHECK(config.shared_memory_bytes <= 99 * 1024);
+}
+
+TEST_CASE("512/512 is refused where shared memory is too small, naming size, card and fix") {
+  const AttentionDescriptor descriptor = describe_call(widest_head_dims, 4);
+  CHECK(refusal(descriptor, device_named("sm_86")) ==
+        "head_dim_qk = 512: no tile fits in the 101376 bytes of shared memory of rtx3090 (sm_86); "
+        "fix: use a GPU with more shared memory per block");
+  for (const TargetDevice& device : target_device_presets()) {
+    const bool refused = !refusal(descriptor, device).empty();
+    CHECK(refused == (device.shared_memory_per_block < 128 * 1024));
+  }
+}
+
+TEST_CASE("selecting twice gives the same kernels") {
+  for (const HeadDims& dims : served_head_dims) {
+    const AttentionDescriptor descriptor = describe_call(dims, 7, 2);
+    const TargetDevice device = device_named("l4");
+    CHECK(select_configs(descriptor, device) == select_configs(descriptor, device));
+  }
+}
+
+TEST_CASE("a causal mask over one query token is no mask, over more it stays") {
+  const HeadDims dims = {128, 128, ValueSource::separate};
+  CHECK(decode_config(describe_call(dims, 4, 1), "h200").mask == MaskKind::none);
+  CHECK(decode_config(describe_call(dims, 4, 2), "h200").mask == MaskKind::causal);
+  AttentionDescriptor descriptor = describe_call(dims, 4, 1);
+  descriptor.mask = MaskKind::materialized_additive;
+  descriptor.dtype_mask = DataType::fp32;
+  CHECK(decode_config(descriptor, "h200").mask == MaskKind::materialized_additive);
+  CHECK(decode_config(descriptor, "h200").dtype_mask == DataType::fp32);
+}
+
+TEST_CASE("descriptors that differ only in what a launch brings share their kernels") {
+  const HeadDims dims = {128, 128, ValueSource::separate};
+  const AttentionDescriptor descriptor = describe_call(dims, 4);
+  AttentionDescriptor other = descriptor;
+  other.num_q_heads = 32;
+  other.num_kv_heads = 8;
+  other.kv_layout_tag = KvLayoutTag::hnd;
+  other.returns_lse = false;
+  const TargetDevice device = device_named("h200");
+  CHECK(select_configs(descriptor, device) == select_configs(other, device));
+}
+
+TEST_CASE("an illegal or unserved descriptor is refused before any kernel is chosen") {
+  AttentionDescriptor descriptor;
+  descriptor.head_dim_v = 7;
+  CHECK(refusal(descriptor, device_named("h200")).starts_with("head_dim_v = 7: must be"));
+  descriptor.head_dim_v = 128;
+  descriptor.has_sinks = true;
+  CHECK(refusal(descriptor, device_named("h200")).starts_with("has_sinks = true: sinks are not"));
+}
+
+}  // namespace

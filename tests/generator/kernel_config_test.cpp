@@ -1,0 +1,58 @@
+#include "attnjit/kernel_config.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "attnjit/config_selection.hpp"
+#include "catch.hpp"
+#include "field_perturbation.hpp"
+
+namespace {
+
+using namespace attnjit;
+
+template <typename Config>
+void check_json_holds_every_field() {
+  const Config original;
+  const auto json = nlohmann::ordered_json::parse(to_json(KernelConfig(original)));
+  const std::vector<std::string> names = test::field_names(original);
+  CHECK(json.size() == names.size() + 1);
+  for (const std::string& name : names) {
+    CHECK(json.contains(name));
+    const Config changed = test::with_another(original, name);
+    CHECK(changed != original);
+    CHECK(to_json(KernelConfig(changed)) != to_json(KernelConfig(original)));
+  }
+}
+
+TEST_CASE("the JSON of a config holds the kernel's name and every field") {
+  check_json_holds_every_field<PagedDecodeConfig>();
+  check_json_holds_every_field<CombineConfig>();
+  check_json_holds_every_field<ScheduleConfig>();
+  CHECK(to_json(KernelConfig(CombineConfig{DataType::fp16, 512, 4})) ==
+        "{\"kernel\":\"combine_splits\",\"dtype\":\"fp16\",\"head_dim_v\":512,\"num_warps\":4}");
+}
+
+TEST_CASE("each kernel has its role") {
+  CHECK(role_of(PagedDecodeConfig{}) == KernelRole::attention);
+  CHECK(role_of(CombineConfig{}) == KernelRole::combine);
+  CHECK(role_of(ScheduleConfig{}) == KernelRole::schedule);
+  CHECK(to_string(KernelRole::attention) == "attention");
+  CHECK(to_string(KernelRole::combine) == "combine");
+  CHECK(to_string(KernelRole::schedule) == "schedule");
+}
+
+TEST_CASE("a config is described in one short line") {
+  AttentionDescriptor descriptor;
+  descriptor.head_dim_qk = 576;
+  descriptor.head_dim_v = 512;
+  descriptor.value_source = ValueSource::prefix_of_k;
+  descriptor.num_q_heads = 16;
+  descriptor.num_kv_heads = 1;
+  const auto configs = select_configs(descriptor, find_target_device("h200").value());
+  CHECK(describe(configs[0]) ==
+        "paged_decode_sm80 bf16 576/512 x16 page 64 none m16 n32 stages 2 warps 4");
+  CHECK(describe(configs[1]) == "combine_splits bf16 512 warps 4");
+  CHECK(describe(configs[2]) == "schedule_decode n32 threads 1024");
+}
+
+}  // namespace
