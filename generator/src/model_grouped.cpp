@@ -280,6 +280,11 @@ std::vector<ModelLayer> read_grouped_layers(const ConfigObject& config,
   std::vector<ModelLayer> layers(static_cast<std::size_t>(count.value),
                                  read_grouped_layer(config, family));
   if (const auto types = config.texts("layer_types")) {
+    // layer_types says layer by layer what these say in general.
+    config.integer("sliding_window_pattern", layer_count_range);
+    config.integer("full_attention_interval", layer_count_range);
+    config.integer("sliding_window", window_range);
+    config.boolean("use_sliding_window");
     apply_layer_types(layers, config, family, *types);
   } else {
     apply_window_rule(layers, config, family);

@@ -44,7 +44,8 @@ constexpr std::array irrelevant_fields = {
     // Repeats of a field that is read, or in effect only together with one.
     "sliding_window_size", "max_window_layers",
     // Token ids and counts of other parts.
-    "mask_token_id", "num_nextn_predict_layers", "multimodal_projector_bias"};
+    "mask_token_id", "chunk_size_feed_forward", "num_nextn_predict_layers",
+    "multimodal_projector_bias"};
 
 bool looks_like_attention(std::string_view name) {
   return std::any_of(attention_words.begin(), attention_words.end(),
@@ -57,7 +58,8 @@ bool is_irrelevant(std::string_view name) {
 }
 
 bool asks_for_nothing(const nlohmann::json& value) {
-  return value.is_null() || (value.is_boolean() && !value.get<bool>());
+  const bool is_empty = value.is_structured() && value.empty();
+  return value.is_null() || is_empty || (value.is_boolean() && !value.get<bool>());
 }
 
 // The fields of an object that no reader saw, such as quantization_config.

@@ -1,0 +1,35 @@
+// The shape of a subcommand: it declares its options on the parser and, if it is the one that was
+// called, sets the action that main then runs. One file per subcommand (command_<name>.cpp), one
+// declaration here, one line in main.cpp. Standard output carries the result, standard error the
+// progress and the warnings.
+#pragma once
+
+#include <functional>
+#include <stdexcept>
+
+namespace CLI {
+class App;
+}
+
+namespace attnjit {
+
+enum class ExitCode {
+  succeeded = 0,
+  failed = 1,
+  usage = 2,
+  unsupported_descriptor = 3,
+  missing_toolchain = 5,
+};
+
+using CommandAction = std::function<ExitCode()>;
+
+// The arguments parse, yet mean nothing: an unknown preset, for one.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+void add_models_command(CLI::App& app, CommandAction& action);
+void add_plan_command(CLI::App& app, CommandAction& action);
+
+}  // namespace attnjit

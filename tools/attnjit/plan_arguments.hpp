@@ -1,0 +1,25 @@
+// The arguments that every command on a model takes: which model, and how it is deployed.
+#pragma once
+
+#include <string>
+
+#include "attnjit/model_plan.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace attnjit {
+
+struct PlanArguments {
+  std::string model;  // path of a config.json, or the name of a preset
+  PlanOptions options;
+};
+
+// Declares them on `command`; `arguments` must outlive the parse.
+void add_plan_arguments(CLI::App& command, PlanArguments& arguments);
+
+// Reads the model and plans it. Throws UsageError and ModelError.
+ModelPlan make_plan(const PlanArguments& arguments);
+
+}  // namespace attnjit
