@@ -25,16 +25,21 @@ ProvidedKernel KernelProvider::provide(const RenderedKernel& kernel) {
       return std::move(*hit);
     }
     state_->report_miss(kernel, key, miss);
-    CompiledKernel compiled = state_->compiler->compile(kernel, key);
-    KernelMetadata metadata = describe(kernel, compiled, toolchain);
-    ProvidedKernel provided{.kernel = kernel,
-                            .key = key,
-                            .cubin = std::move(compiled.cubin),
-                            .metadata = std::move(metadata),
-                            .miss = miss.reason};
-    state_->publish(provided);
+    ProvidedKernel provided = state_->compile_and_publish(kernel, key);
+    provided.miss = miss.reason;
     return provided;
   });
+}
+
+ProvidedKernel KernelProvider::recompile(const RenderedKernel& kernel) {
+  if (state_->compiler == nullptr) {
+    throw ToolchainError(
+        "kernel " + kernel.name + " for " + kernel.arch +
+        " cannot be compiled again, for there is no compiler: " + state_->compiler_problem);
+  }
+  const std::string toolchain = state_->find_toolchain(kernel);
+  return state_->compile_and_publish(
+      kernel, make_cache_key(kernel, compile_options(kernel, toolchain), toolchain));
 }
 
 }  // namespace attnjit

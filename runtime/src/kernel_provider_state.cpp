@@ -69,6 +69,19 @@ void KernelProvider::State::report_miss(const RenderedKernel& kernel, const Cach
   }
 }
 
+ProvidedKernel KernelProvider::State::compile_and_publish(const RenderedKernel& kernel,
+                                                          const CacheKey& key) {
+  CompiledKernel compiled = compiler->compile(kernel, key);
+  KernelMetadata metadata = describe(kernel, compiled, compiler->toolchain_identity());
+  ProvidedKernel provided{.kernel = kernel,
+                          .key = key,
+                          .cubin = std::move(compiled.cubin),
+                          .metadata = std::move(metadata),
+                          .miss = std::nullopt};
+  publish(provided);
+  return provided;
+}
+
 // The entry first: a record must not lead to an entry that is not there yet.
 void KernelProvider::State::publish(const ProvidedKernel& provided) {
   if (cache.put(provided.key, to_json(provided.metadata), provided.cubin)) {

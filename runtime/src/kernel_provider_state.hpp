@@ -35,6 +35,9 @@ struct KernelProvider::State {
   // Tells on_miss; throws if the kernel may not or cannot be compiled.
   void report_miss(const RenderedKernel& kernel, const CacheKey& key, const CacheMiss& miss) const;
 
+  // Needs a compiler.
+  ProvidedKernel compile_and_publish(const RenderedKernel& kernel, const CacheKey& key);
+
   // Stores entry and toolchain record. What fails costs the next process a compile.
   void publish(const ProvidedKernel& provided);
 };

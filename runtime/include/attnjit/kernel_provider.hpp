@@ -66,7 +66,7 @@ struct ProvidedKernel {
   CacheKey key;
   std::string cubin;
   KernelMetadata metadata;
-  std::optional<MissReason> miss;  // set if it was compiled just now
+  std::optional<MissReason> miss;  // set if provide had to compile it
 };
 
 class KernelProvider {
@@ -88,6 +88,10 @@ class KernelProvider {
 
   // The same from a kernel that is rendered already.
   ProvidedKernel provide(const RenderedKernel& kernel);
+
+  // Compiles the kernel whatever the cache holds, and publishes it in place of that; `miss` stays
+  // unset. Throws CompileError, or ToolchainError, also where jit is forbidden.
+  ProvidedKernel recompile(const RenderedKernel& kernel);
 
   const DiskCache& cache() const;
   const TemplateLibrary& templates() const;

@@ -1,0 +1,75 @@
+#include "kernel_jobs.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "attnjit/config_selection.hpp"
+
+namespace attnjit {
+namespace {
+
+bool same_violations(const std::vector<Violation>& left, const std::vector<Violation>& right) {
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                    [](const Violation& a, const Violation& b) {
+                      return std::tie(a.field, a.value, a.rule, a.fix) ==
+                             std::tie(b.field, b.value, b.rule, b.fix);
+                    });
+}
+
+void add_use(std::vector<KernelUse>& uses, const KernelUse& use) {
+  const bool known = std::any_of(uses.begin(), uses.end(), [&](const KernelUse& other) {
+    return other.phase == use.phase && other.layers == use.layers;
+  });
+  if (!known) {
+    uses.push_back(use);
+  }
+}
+
+void add_job(std::vector<KernelJob>& jobs, const KernelConfig& config, const TargetDevice& target,
+             const KernelUse& use) {
+  auto job = std::find_if(jobs.begin(), jobs.end(), [&](const KernelJob& other) {
+    return other.target.arch == target.arch && other.config == config;
+  });
+  if (job == jobs.end()) {
+    job = jobs.insert(job, {.config = config, .target = target, .uses = {}});
+  }
+  add_use(job->uses, use);
+}
+
+// A rule about the descriptor alone is broken on every target: told once.
+void add_refusal(std::vector<RefusedDescriptor>& refused, const PlannedDescriptor& planned,
+                 const TargetDevice& target, const std::vector<Violation>& violations) {
+  auto found = std::find_if(refused.begin(), refused.end(), [&](const RefusedDescriptor& other) {
+    return other.descriptor == planned.descriptor && other.use.phase == planned.phase &&
+           other.use.layers == planned.layers && same_violations(other.violations, violations);
+  });
+  if (found == refused.end()) {
+    found = refused.insert(found, {.descriptor = planned.descriptor,
+                                   .use = {planned.phase, planned.layers},
+                                   .archs = {},
+                                   .violations = violations});
+  }
+  if (std::find(found->archs.begin(), found->archs.end(), target.arch) == found->archs.end()) {
+    found->archs.push_back(target.arch);
+  }
+}
+
+}  // namespace
+
+KernelJobs list_kernel_jobs(const ModelPlan& plan, std::span<const TargetDevice> targets) {
+  KernelJobs list;
+  for (const TargetDevice& target : targets) {
+    for (const PlannedDescriptor& planned : plan.planned) {
+      try {
+        for (const KernelConfig& config : select_configs(planned.descriptor, target)) {
+          add_job(list.jobs, config, target, {planned.phase, planned.layers});
+        }
+      } catch (const DescriptorError& error) {
+        add_refusal(list.refused, planned, target, error.violations());
+      }
+    }
+  }
+  return list;
+}
+
+}  // namespace attnjit

@@ -1,0 +1,45 @@
+// ModelPlan -> KernelJobs: the distinct kernels that a model needs on some GPUs, and what no kernel
+// serves. The list that `attnjit warm` works through and that `attnjit src` picks from. Pure
+// functions, thread-safe.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnjit/descriptor_validation.hpp"
+#include "attnjit/kernel_config.hpp"
+#include "attnjit/model_plan.hpp"
+#include "attnjit/target_device.hpp"
+
+namespace attnjit {
+
+// Who needs a kernel.
+struct KernelUse {
+  Phase phase = Phase::decode;
+  std::vector<int> layers;
+};
+
+struct KernelJob {
+  KernelConfig config;
+  TargetDevice target;
+  std::vector<KernelUse> uses;
+};
+
+struct RefusedDescriptor {
+  AttentionDescriptor descriptor;
+  KernelUse use;
+  std::vector<std::string> archs;  // the targets it is refused on
+  std::vector<Violation> violations;
+};
+
+struct KernelJobs {
+  std::vector<KernelJob> jobs;  // in order of first use
+  std::vector<RefusedDescriptor> refused;
+};
+
+// Selects the kernels of every planned descriptor on every target. A kernel that two descriptors,
+// or two cards of one architecture, share is one job.
+KernelJobs list_kernel_jobs(const ModelPlan& plan, std::span<const TargetDevice> targets);
+
+}  // namespace attnjit

@@ -1,0 +1,183 @@
+#include "stored_kernel.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "edit_distance.hpp"
+
+namespace attnjit {
+namespace {
+
+constexpr std::size_t fewest_key_digits = 6;
+constexpr std::size_t digest_digits = 32;
+constexpr std::size_t most_near_keys = 5;
+constexpr std::size_t near_distance = 2;  // edits
+
+struct KeySection {
+  std::string_view tag;
+  std::string_view bytes;
+};
+
+// Takes one "<tag> <length>\n<bytes>\n" off the front of `text`; nullopt if there is none.
+std::optional<KeySection> take_section(std::string_view& text) {
+  const std::size_t line_end = text.find('\n');
+  const std::size_t blank = text.rfind(' ', line_end);
+  if (line_end == std::string_view::npos || blank == std::string_view::npos) {
+    return std::nullopt;
+  }
+  std::size_t length = 0;
+  const char* digits_end = text.data() + line_end;
+  const auto [end, error] = std::from_chars(text.data() + blank + 1, digits_end, length);
+  if (error != std::errc{} || end != digits_end || length >= text.size() - line_end - 1) {
+    return std::nullopt;
+  }
+  const KeySection section{text.substr(0, blank), text.substr(line_end + 1, length)};
+  text.remove_prefix(line_end + 1 + length + 1);
+  return section;
+}
+
+// Puts the section where the kernel has it. Sections of toolchain and options have no place there.
+void add_section(RenderedKernel& kernel, const KeySection& section) {
+  if (section.tag == "arch") {
+    kernel.arch = section.bytes;
+  } else if (section.tag == "entry") {
+    kernel.entry = section.bytes;
+  } else if (section.tag == "source") {
+    kernel.source = section.bytes;
+  } else if (section.tag == "header") {
+    kernel.headers.push_back({std::string(section.bytes), ""});
+  } else if (section.tag == "text" && !kernel.headers.empty()) {
+    kernel.headers.back().text = section.bytes;
+  }
+}
+
+std::optional<StoredKernel> parse_stored_kernel(const StoredEntry& stored,
+                                                const CacheLookup& lookup) {
+  if (!lookup.entry) {
+    return std::nullopt;
+  }
+  auto metadata = parse_kernel_metadata(lookup.entry->metadata);
+  auto kernel = parse_kernel_key_text(lookup.entry->key_text);
+  if (!metadata || !kernel) {
+    return std::nullopt;  // e.g. the record of a toolchain
+  }
+  kernel->name = metadata->name;
+  kernel->num_threads = metadata->num_threads;
+  kernel->shared_memory_bytes = metadata->shared_memory_bytes;
+  return StoredKernel{stored.digest, std::move(*kernel), std::move(*metadata)};
+}
+
+// "  <digest>  <kernel>, <arch>" for each kernel among `entries`, at most `limit` of them.
+std::string list_kernels(const std::vector<StoredEntry>& entries, std::size_t limit) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const StoredEntry& entry : entries) {
+    const auto kernel = parse_stored_kernel(entry, read_entry(entry.path));
+    if (kernel && shown < limit) {
+      ++shown;
+      text += fmt::format("\n  {}  {}, {}: {}", kernel->digest, kernel->metadata.name,
+                          kernel->metadata.arch, kernel->metadata.config);
+    }
+  }
+  return text;
+}
+
+std::vector<StoredEntry> near_entries(const std::vector<StoredEntry>& entries,
+                                      std::string_view prefix) {
+  std::vector<std::pair<std::size_t, StoredEntry>> ranked;
+  for (const StoredEntry& entry : entries) {
+    const std::size_t distance =
+        edit_distance(prefix, std::string_view(entry.digest).substr(0, prefix.size()));
+    if (distance <= near_distance) {
+      ranked.emplace_back(distance, entry);
+    }
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<StoredEntry> near;
+  for (auto& [distance, entry] : ranked) {
+    near.push_back(std::move(entry));
+  }
+  return near;
+}
+
+std::string place_of(const DiskCache& cache) {
+  return cache.directory() ? cache.directory()->string() : "memory (no directory is set)";
+}
+
+[[noreturn]] void throw_unknown(const DiskCache& cache, const std::vector<StoredEntry>& entries,
+                                std::string_view prefix) {
+  const std::string near = list_kernels(near_entries(entries, prefix), most_near_keys);
+  throw UnknownKeyError(fmt::format(
+      "key = {}: no kernel in the cache {} has a key that begins so{}", prefix, place_of(cache),
+      near.empty() ? "; fix: take a key from the table or the JSON of `attnjit warm`, or name the "
+                     "cache with --cache-dir"
+                   : "; near ones:" + near));
+}
+
+}  // namespace
+
+bool looks_like_key(std::string_view text) {
+  return text.size() >= fewest_key_digits && text.size() <= digest_digits &&
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char digit) { return std::isxdigit(digit) != 0; });
+}
+
+std::optional<RenderedKernel> parse_kernel_key_text(std::string_view key_text) {
+  RenderedKernel kernel;
+  while (!key_text.empty()) {
+    const auto section = take_section(key_text);
+    if (!section) {
+      return std::nullopt;
+    }
+    add_section(kernel, *section);
+  }
+  if (kernel.source.empty() || kernel.arch.empty() || kernel.entry.empty()) {
+    return std::nullopt;
+  }
+  return kernel;
+}
+
+StoredKernel find_stored_kernel(const DiskCache& cache, std::string_view prefix) {
+  std::string wanted(prefix);
+  std::transform(wanted.begin(), wanted.end(), wanted.begin(),
+                 [](unsigned char digit) { return static_cast<char>(std::tolower(digit)); });
+  const std::vector<StoredEntry> entries = cache.list();
+  std::vector<StoredEntry> matches;
+  std::vector<StoredKernel> kernels;
+  std::string unreadable;
+  for (const StoredEntry& entry : entries) {
+    if (!entry.digest.starts_with(wanted)) {
+      continue;
+    }
+    const CacheLookup lookup = read_entry(entry.path);
+    if (auto kernel = parse_stored_kernel(entry, lookup)) {
+      matches.push_back(entry);
+      kernels.push_back(std::move(*kernel));
+    } else if (!lookup.entry) {
+      unreadable = lookup.detail;
+    }
+  }
+  if (kernels.size() > 1) {
+    throw UnknownKeyError(
+        fmt::format("key = {}: {} kernels have a key that begins so; fix: give "
+                    "more digits:{}",
+                    prefix, kernels.size(), list_kernels(matches, matches.size())));
+  }
+  if (!kernels.empty()) {
+    return std::move(kernels.front());
+  }
+  if (!unreadable.empty()) {
+    throw UnknownKeyError(
+        fmt::format("key = {}: its entry cannot be used ({}); fix: run `attnjit "
+                    "warm` again, which replaces it",
+                    prefix, unreadable));
+  }
+  throw_unknown(cache, entries, wanted);
+}
+
+}  // namespace attnjit

@@ -1,0 +1,94 @@
+// The JSON form of a WarmReport.
+#include <nlohmann/json.hpp>
+
+#include "attnjit/descriptor_json.hpp"
+#include "warm_report.hpp"
+
+namespace attnjit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json use_json(const KernelUse& use) {
+  return {{"phase", to_string(use.phase)}, {"layers", use.layers}};
+}
+
+Json kernel_json(const KernelJob& job, const WarmedKernel& kernel) {
+  Json uses = Json::array();
+  for (const KernelUse& use : job.uses) {
+    uses.push_back(use_json(use));
+  }
+  Json json = {{"name", describe(job.config)},
+               {"role", to_string(role_of(job.config))},
+               {"arch", job.target.arch},
+               {"config", Json::parse(to_json(job.config))},
+               {"uses", uses},
+               {"state", to_string(kernel.state)}};
+  if (kernel.miss) {
+    json["miss"] = to_string(*kernel.miss);
+  }
+  if (kernel.state == WarmState::compiled || kernel.state == WarmState::cached) {
+    const KernelResources& resources = kernel.metadata.resources;
+    json["key"] = kernel.key;
+    json["registers"] = resources.registers;
+    json["spill_store_bytes"] = resources.spill_store_bytes;
+    json["spill_load_bytes"] = resources.spill_load_bytes;
+    json["static_shared_bytes"] = resources.static_shared_bytes;
+    json["dynamic_shared_bytes"] = kernel.metadata.shared_memory_bytes;
+    json["cubin_bytes"] = kernel.cubin_bytes;
+    json["compile_milliseconds"] = kernel.metadata.compile_milliseconds;
+    json["notes"] = kernel.metadata.notes;
+  } else if (!kernel.problem.empty()) {
+    json["problem"] = kernel.problem;
+  }
+  return json;
+}
+
+Json refused_json(const RefusedDescriptor& refused) {
+  Json violations = Json::array();
+  for (const Violation& violation : refused.violations) {
+    violations.push_back({{"field", violation.field},
+                          {"value", violation.value},
+                          {"rule", violation.rule},
+                          {"fix", violation.fix}});
+  }
+  Json json = use_json(refused.use);
+  json["archs"] = refused.archs;
+  json["descriptor"] = Json::parse(to_json(refused.descriptor));
+  json["violations"] = violations;
+  return json;
+}
+
+}  // namespace
+
+std::string warm_json(const WarmReport& report) {
+  Json kernels = Json::array();
+  for (std::size_t i = 0; i < report.run.kernels.size(); ++i) {
+    kernels.push_back(kernel_json(report.list.jobs[i], report.run.kernels[i]));
+  }
+  Json refused = Json::array();
+  for (const RefusedDescriptor& descriptor : report.list.refused) {
+    refused.push_back(refused_json(descriptor));
+  }
+  const WarmCounts counts = count_states(report.run);
+  const Json document = {{"schema", 1},
+                         {"command", "warm"},
+                         {"model", report.model},
+                         {"model_type", report.model_type},
+                         {"cache_directory", report.cache_directory.string()},
+                         {"kernels", kernels},
+                         {"refused", refused},
+                         {"counts",
+                          {{"compiled", counts.compiled},
+                           {"cached", counts.cached},
+                           {"failed", counts.failed},
+                           {"not_run", counts.not_run},
+                           {"refused", report.list.refused.size()}}},
+                         {"seconds", report.run.seconds},
+                         {"interrupted", report.run.interrupted},
+                         {"exit_code", static_cast<int>(warm_exit_code(report))}};
+  // A file name need not be UTF-8.
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace attnjit

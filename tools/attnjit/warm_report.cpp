@@ -1,0 +1,177 @@
+#include "warm_report.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "text_table.hpp"
+
+namespace attnjit {
+namespace {
+
+constexpr std::size_t shown_key_digits = 12;
+
+constexpr std::array<TableColumn, 9> columns = {{{"kernel"},
+                                                 {"role"},
+                                                 {"target"},
+                                                 {"registers", Alignment::right},
+                                                 {"spills", Alignment::right},
+                                                 {"shared memory", Alignment::right},
+                                                 {"cubin KB", Alignment::right},
+                                                 {"compile ms", Alignment::right},
+                                                 {"key"}}};
+
+bool has_any(const WarmRun& run, WarmState state) {
+  return std::any_of(run.kernels.begin(), run.kernels.end(),
+                     [&](const WarmedKernel& kernel) { return kernel.state == state; });
+}
+
+std::vector<std::string> table_row(const KernelJob& job, const WarmedKernel& kernel) {
+  const KernelResources& resources = kernel.metadata.resources;
+  const bool cached = kernel.state == WarmState::cached;
+  return {describe(job.config),
+          std::string(to_string(role_of(job.config))),
+          job.target.arch,
+          fmt::format("{}", resources.registers),
+          fmt::format("{}", resources.spill_store_bytes + resources.spill_load_bytes),
+          fmt::format("{}", kernel.metadata.shared_memory_bytes + resources.static_shared_bytes),
+          fmt::format("{:.1f}", static_cast<double>(kernel.cubin_bytes) / 1024),
+          cached ? "cached" : fmt::format("{:.0f}", kernel.metadata.compile_milliseconds),
+          kernel.key.substr(0, shown_key_digits)};
+}
+
+std::string count_refused(const WarmReport& report) {
+  return count_of(report.list.refused.size(), "descriptor") + " refused";
+}
+
+// "5 compiled in 2.1 s, 2 already cached, 1 failed"
+std::string count_outcomes(const WarmReport& report) {
+  const WarmCounts counts = count_states(report.run);
+  std::vector<std::string> parts;
+  if (counts.compiled > 0) {
+    parts.push_back(fmt::format("{} compiled in {:.1f} s", counts.compiled, report.run.seconds));
+  }
+  if (counts.cached > 0) {
+    parts.push_back(fmt::format("{} already cached", counts.cached));
+  }
+  if (counts.failed > 0) {
+    parts.push_back(fmt::format("{} failed", counts.failed));
+  }
+  if (counts.not_run > 0) {
+    parts.push_back(fmt::format("{} not reached", counts.not_run));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string summarize_kernels(const WarmReport& report) {
+  const std::size_t total = report.run.kernels.size();
+  if (total == 0) {
+    return "no kernels";
+  }
+  if (report.run.interrupted) {
+    return fmt::format("interrupted; {}: {}; the cache is whole, run the command again to go on",
+                       count_of(total, "kernel"), count_outcomes(report));
+  }
+  if (count_states(report.run).cached == total) {
+    return total == 1 ? "nothing to compile: the 1 kernel is cached"
+                      : fmt::format("nothing to compile: all {} kernels are cached", total);
+  }
+  return fmt::format("{}: {}", count_of(total, "kernel"), count_outcomes(report));
+}
+
+}  // namespace
+
+WarmCounts count_states(const WarmRun& run) {
+  WarmCounts counts;
+  for (const WarmedKernel& kernel : run.kernels) {
+    switch (kernel.state) {
+      case WarmState::compiled:
+        ++counts.compiled;
+        break;
+      case WarmState::cached:
+        ++counts.cached;
+        break;
+      case WarmState::compile_failed:
+      case WarmState::toolchain_failed:
+      case WarmState::not_stored:
+        ++counts.failed;
+        break;
+      case WarmState::not_run:
+        ++counts.not_run;
+        break;
+    }
+  }
+  return counts;
+}
+
+std::string format_warm_table(const WarmReport& report) {
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < report.run.kernels.size(); ++i) {
+    const WarmedKernel& kernel = report.run.kernels[i];
+    if (kernel.state == WarmState::compiled || kernel.state == WarmState::cached) {
+      rows.push_back(table_row(report.list.jobs[i], kernel));
+    }
+  }
+  return rows.empty() ? "" : format_table(columns, rows);
+}
+
+std::string format_refusals(const WarmReport& report) {
+  std::string text;
+  for (const RefusedDescriptor& refused : report.list.refused) {
+    text += fmt::format("refused: {}, {} {}, {}\n", to_string(refused.use.phase),
+                        refused.use.layers.size() == 1 ? "layer" : "layers",
+                        format_ranges(refused.use.layers), fmt::join(refused.archs, ", "));
+    for (const Violation& violation : refused.violations) {
+      text += "  " + to_string(violation) + "\n";
+    }
+  }
+  return text;
+}
+
+std::string format_failures(const WarmReport& report) {
+  std::string text;
+  std::vector<std::string> told;
+  for (std::size_t i = 0; i < report.run.kernels.size(); ++i) {
+    const WarmedKernel& kernel = report.run.kernels[i];
+    if (kernel.problem.empty() ||
+        std::find(told.begin(), told.end(), kernel.problem) != told.end()) {
+      continue;
+    }
+    told.push_back(kernel.problem);
+    text += fmt::format("failed: {}, {}\n{}\n", describe(report.list.jobs[i].config),
+                        report.list.jobs[i].target.arch, kernel.problem);
+    if (kernel.state == WarmState::not_stored) {
+      text +=
+          "Warming without a cache keeps nothing, so it stops here; name a directory that can be "
+          "written with --cache-dir or ATTNJIT_CACHE_DIR.\n";
+    }
+  }
+  return text;
+}
+
+std::string format_closing_line(const WarmReport& report) {
+  std::string line = summarize_kernels(report);
+  if (!report.list.refused.empty()) {
+    line += "; " + count_refused(report);
+  }
+  return line;
+}
+
+ExitCode warm_exit_code(const WarmReport& report) {
+  if (report.run.interrupted) {
+    return ExitCode::interrupted;
+  }
+  if (has_any(report.run, WarmState::not_stored) ||
+      has_any(report.run, WarmState::compile_failed)) {
+    return ExitCode::failed;
+  }
+  if (has_any(report.run, WarmState::toolchain_failed)) {
+    return ExitCode::missing_toolchain;
+  }
+  const bool all_refused = report.list.jobs.empty() && !report.list.refused.empty();
+  return all_refused ? ExitCode::unsupported_descriptor : ExitCode::succeeded;
+}
+
+}  // namespace attnjit
