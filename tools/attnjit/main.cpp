@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "attnjit/descriptor_validation.hpp"
+#include "attnjit/driver_error.hpp"
+#include "attnjit/kernel_compiler.hpp"
 #include "command.hpp"
 
 namespace attnjit {
@@ -14,6 +16,8 @@ namespace {
 using AddCommand = void (*)(CLI::App&, CommandAction&);
 
 constexpr AddCommand commands[] = {
+    add_bench_command,
+    add_check_command,
     add_models_command,
     add_plan_command,
 };
@@ -31,6 +35,10 @@ ExitCode run(const CommandAction& action) {
     return report(error, ExitCode::usage);
   } catch (const DescriptorError& error) {
     return report(error, ExitCode::unsupported_descriptor);
+  } catch (const ToolchainError& error) {
+    return report(error, ExitCode::missing_toolchain);
+  } catch (const DriverError& error) {
+    return report(error, ExitCode::missing_toolchain);
   } catch (const std::exception& error) {
     return report(error, ExitCode::failed);
   }

@@ -60,9 +60,9 @@ struct Comparison {
   double worst_error;       // largest |error| over the outputs
   double worst_lse_excess;  // the same for the LSE
   double worst_lse_error;
-  double dot;               // sums over all outputs: out * reference,
-  double squares;           // out^2 + reference^2
-  long long mismatches;     // outputs or LSEs where exactly one side is not finite, or that are NaN
+  double dot;            // sums over all outputs: out * reference,
+  double squares;        // out^2 + reference^2
+  long long mismatches;  // outputs or LSEs where exactly one side is not finite, or that are NaN
 };
 
 // Tolerances of the contract: |error| <= absolute + relative * |reference|.

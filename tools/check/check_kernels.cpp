@@ -14,9 +14,7 @@ namespace attnjit {
 extern const std::span<const EmbeddedFile> embedded_check_sources;
 
 namespace check {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 CheckKernels load_check_kernels(KernelProvider& provider, int device) {
   const TemplateLibrary library = provider.templates().extended(embedded_check_sources);

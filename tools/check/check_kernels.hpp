@@ -23,8 +23,8 @@ constexpr int check_threads = 256;  // per block, of every check kernel
 // Dynamic shared memory of reference_decode for the widest head, bytes.
 constexpr int reference_shared_bytes = 16 * 576 * 8;
 
-// Compiles or finds the kernels and loads them on a CUDA device. Throws as KernelProvider::provide and
-// LoadedCubin do.
+// Compiles or finds the kernels and loads them on a CUDA device. Throws as KernelProvider::provide
+// and LoadedCubin do.
 CheckKernels load_check_kernels(KernelProvider& provider, int device);
 
 }  // namespace attnjit::check

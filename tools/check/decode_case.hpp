@@ -13,16 +13,17 @@ namespace attnjit::check {
 // How a cache's pages lie in memory.
 enum class CacheArrangement {
   pool,         // one pool for all requests, in the descriptor's layout tag
-  per_request,  // [batch, num_kv_heads, pages, page_size, head_dim]: block ids count within a request
+  per_request,  // [batch, num_kv_heads, pages, page_size, head_dim]: block ids count within a
+                // request
   layered,      // a pool whose pages are interleaved with another layer's
 };
 std::string_view to_string(CacheArrangement);
 
 // Where the plan's lengths come from.
 enum class PlanSource {
-  device,      // the schedule kernel
-  host,        // the host planner
-  stale,       // the schedule kernel, from other lengths than the run's
+  device,  // the schedule kernel
+  host,    // the host planner
+  stale,   // the schedule kernel, from other lengths than the run's
 };
 std::string_view to_string(PlanSource);
 

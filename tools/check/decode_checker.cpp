@@ -11,7 +11,8 @@
 namespace attnjit::check {
 namespace {
 
-// Scratch memory for the reference's scores, bytes: tiles are taken in as many launches as it needs.
+// Scratch memory for the reference's scores, bytes: tiles are taken in as many launches as it
+// needs.
 constexpr std::int64_t most_scratch_bytes = std::int64_t{1} << 30;
 
 int mask_meaning(MaskKind mask) {

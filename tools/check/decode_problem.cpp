@@ -67,9 +67,9 @@ DecodeProblem::DecodeProblem(const CheckKernels& kernels, const DecodeCase& deco
   const std::int64_t q_tokens = std::int64_t{batch} * case_.seqlen_q * descriptor.num_q_heads;
   const std::int64_t q_count = q_tokens * descriptor.head_dim_qk;
   q_ = poisoned_buffer(stream, q_count * size_bytes(descriptor.dtype_q));
-  call_.q = contiguous_view(q_.data(), descriptor.dtype_q,
-                            {batch, case_.seqlen_q, descriptor.num_q_heads,
-                             descriptor.head_dim_qk});
+  call_.q =
+      contiguous_view(q_.data(), descriptor.dtype_q,
+                      {batch, case_.seqlen_q, descriptor.num_q_heads, descriptor.head_dim_qk});
   fill(q_.data(), q_count, descriptor.dtype_q, case_.seed, stream);
 
   call_.k_cache = make_cache(k_cache_, descriptor.head_dim_qk, stream);
@@ -80,17 +80,16 @@ DecodeProblem::DecodeProblem(const CheckKernels& kernels, const DecodeCase& deco
   }
   make_mask(stream);
 
-  out_ = poisoned_buffer(stream, q_tokens * descriptor.head_dim_v *
-                                     size_bytes(descriptor.dtype_out));
-  call_.out = contiguous_view(out_.data(), descriptor.dtype_out,
-                              {batch, case_.seqlen_q, descriptor.num_q_heads,
-                               descriptor.head_dim_v});
+  out_ =
+      poisoned_buffer(stream, q_tokens * descriptor.head_dim_v * size_bytes(descriptor.dtype_out));
+  call_.out =
+      contiguous_view(out_.data(), descriptor.dtype_out,
+                      {batch, case_.seqlen_q, descriptor.num_q_heads, descriptor.head_dim_v});
   lse_ = poisoned_buffer(stream, q_tokens * size_bytes(DataType::fp32));
-  call_.lse = contiguous_view(lse_.data(), DataType::fp32,
-                              {batch, descriptor.num_q_heads, case_.seqlen_q});
-  call_.softmax_scale =
-      static_cast<float>(case_.softmax_scale != 0 ? case_.softmax_scale
-                                                  : 1.0 / std::sqrt(descriptor.head_dim_qk));
+  call_.lse =
+      contiguous_view(lse_.data(), DataType::fp32, {batch, descriptor.num_q_heads, case_.seqlen_q});
+  call_.softmax_scale = static_cast<float>(
+      case_.softmax_scale != 0 ? case_.softmax_scale : 1.0 / std::sqrt(descriptor.head_dim_qk));
 }
 
 void DecodeProblem::make_block_table(const DeviceStream& stream, std::uint64_t table_seed) {
@@ -128,18 +127,18 @@ TensorView DecodeProblem::make_cache(DeviceBuffer& buffer, int head_dim,
   const std::int64_t second = is_hnd ? descriptor.num_kv_heads : descriptor.page_size;
   const std::int64_t third = is_hnd ? descriptor.page_size : descriptor.num_kv_heads;
   const std::int64_t page_elements = second * third * head_dim;
-  const std::int64_t caches = case_.arrangement == CacheArrangement::per_request ? case_.batch() : 1;
+  const std::int64_t caches =
+      case_.arrangement == CacheArrangement::per_request ? case_.batch() : 1;
   const std::int64_t layers = case_.arrangement == CacheArrangement::layered ? 2 : 1;
-  buffer = poisoned_buffer(stream, caches * num_pages_ * layers * page_elements *
-                                       size_bytes(descriptor.dtype_kv));
-  TensorView cache = contiguous_view(buffer.data(), descriptor.dtype_kv,
-                                     {num_pages_, second, third, head_dim});
+  buffer = poisoned_buffer(
+      stream, caches * num_pages_ * layers * page_elements * size_bytes(descriptor.dtype_kv));
+  TensorView cache =
+      contiguous_view(buffer.data(), descriptor.dtype_kv, {num_pages_, second, third, head_dim});
   if (case_.arrangement == CacheArrangement::per_request) {
     // Within a request the heads lie outermost: [num_kv_heads, pages, page_size, head_dim].
-    const TensorView heads_first =
-        contiguous_view(buffer.data(), descriptor.dtype_kv,
-                        {caches, descriptor.num_kv_heads, num_pages_, descriptor.page_size,
-                         head_dim});
+    const TensorView heads_first = contiguous_view(
+        buffer.data(), descriptor.dtype_kv,
+        {caches, descriptor.num_kv_heads, num_pages_, descriptor.page_size, head_dim});
     return is_hnd ? permuted_view(heads_first, {0, 2, 1, 3, 4})
                   : permuted_view(heads_first, {0, 2, 3, 1, 4});
   }

@@ -15,8 +15,8 @@ namespace attnjit::check {
 
 class DecodeProblem {
  public:
-  // `table_seed` permutes the pages; all values follow from decode_case.seed, so that two problems that
-  // differ in table_seed only have the same result.
+  // `table_seed` permutes the pages; all values follow from decode_case.seed, so that two problems
+  // that differ in table_seed only have the same result.
   DecodeProblem(const CheckKernels& kernels, const DecodeCase& decode_case,
                 const DeviceStream& stream, std::uint64_t table_seed);
 

@@ -1,5 +1,5 @@
-// Elements whose type is known at run time only: speed does not matter here, one kernel for all cases
-// does.
+// Elements whose type is known at run time only: speed does not matter here, one kernel for all
+// cases does.
 #pragma once
 
 #include "check_arguments.h"

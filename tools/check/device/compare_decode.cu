@@ -54,10 +54,10 @@ extern "C" __global__ void compare_decode(const __grid_constant__ CompareArgumen
   atomicAdd(&result->squares, squares);
   if (threadIdx.x == 0 && arguments.lse != nullptr) {
     Errors lse_errors;
-    lse_errors.add(arguments.lse[request * arguments.lse_strides.batch +
-                                 query * arguments.lse_strides.token +
-                                 head * arguments.lse_strides.head],
-                   arguments.reference_lse[row], arguments.lse_absolute, arguments.lse_relative);
+    lse_errors.add(
+        arguments.lse[request * arguments.lse_strides.batch + query * arguments.lse_strides.token +
+                      head * arguments.lse_strides.head],
+        arguments.reference_lse[row], arguments.lse_absolute, arguments.lse_relative);
     raise_to(&result->worst_lse_excess, lse_errors.worst_excess);
     raise_to(&result->worst_lse_error, lse_errors.worst_error);
     errors.mismatches += lse_errors.mismatches;

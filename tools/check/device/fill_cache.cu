@@ -7,9 +7,10 @@ extern "C" __global__ void fill_cache(
     const __grid_constant__ attnjit::check::FillCacheArguments arguments) {
   const int request = blockIdx.x / arguments.max_seqlen;
   const int token = blockIdx.x % arguments.max_seqlen;
-  if (token >= arguments.seq_lens[request]) return;
-  const int page = arguments.block_table[request * arguments.block_table_stride +
-                                         token / arguments.page_size];
+  if (token >= arguments.seq_lens[request])
+    return;
+  const int page =
+      arguments.block_table[request * arguments.block_table_stride + token / arguments.page_size];
   const attnjit::kernel_interface::CacheStrides& strides = arguments.strides;
   const int columns = arguments.num_kv_heads * arguments.head_dim;
   for (int i = threadIdx.x; i < columns; i += blockDim.x) {

@@ -1,6 +1,6 @@
 // Attention in fp64, straight from the definition: all scores, their maximum, the sum of their
-// exponentials, the weighted mean of V. One thread block per tile of query rows that share a kv head,
-// so that K and V are read once per tile. Grid: x = request * kv_head * tile.
+// exponentials, the weighted mean of V. One thread block per tile of query rows that share a kv
+// head, so that K and V are read once per tile. Grid: x = request * kv_head * tile.
 #include "device/check_elements.cuh"
 
 using namespace attnjit::check;
@@ -23,7 +23,9 @@ struct SharedStorage {
   double weights[reference_tile_rows][tile_tokens];
 };
 
-__device__ double negative_infinity_fp64() { return __longlong_as_double(0xfff0000000000000LL); }
+__device__ double negative_infinity_fp64() {
+  return __longlong_as_double(0xfff0000000000000LL);
+}
 
 __device__ double warp_reduce(double value, bool is_maximum) {
   for (int step = 16; step > 0; step /= 2) {
@@ -182,7 +184,8 @@ __device__ void compute_output(const ReferenceArguments& arguments, const Tile& 
       }
       __syncthreads();  // all weights are staged
       for (int token = first; token < min(first + tile_tokens, tile.seqlen_kv); ++token) {
-        if (column >= arguments.head_dim_v) break;
+        if (column >= arguments.head_dim_v)
+          break;
         const double value = load_element(
             cache, token_index(arguments, strides, tile, token) + column, arguments.kind);
 #pragma unroll
@@ -191,7 +194,8 @@ __device__ void compute_output(const ReferenceArguments& arguments, const Tile& 
         }
       }
     }
-    if (column < arguments.head_dim_v) store_column(arguments, tile, column, out);
+    if (column < arguments.head_dim_v)
+      store_column(arguments, tile, column, out);
   }
 }
 
@@ -210,8 +214,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   tile.first_row = static_cast<int>(index % tiles) * reference_tile_rows;
   tile.num_rows = min(reference_tile_rows, all_rows - tile.first_row);
   tile.seqlen_kv = arguments.call.seq_lens[tile.request];
-  double* scores = arguments.scores + static_cast<long long>(blockIdx.x) * reference_tile_rows *
-                                          arguments.max_seqlen;
+  double* scores = arguments.scores +
+                   static_cast<long long>(blockIdx.x) * reference_tile_rows * arguments.max_seqlen;
   load_queries(arguments, tile, q);
   __syncthreads();  // the queries are loaded
   compute_scores(arguments, tile, q, scores);

@@ -1,0 +1,144 @@
+// attnjit bench: times one decode call on the GPU and sets it against the device's roofline.
+#include <CLI/CLI.hpp>
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "attnjit/attention_runtime.hpp"
+#include "attnjit/config_selection.hpp"
+#include "attnjit/descriptor_json.hpp"
+#include "attnjit/target_device_query.hpp"
+#include "check_run.hpp"
+#include "command.hpp"
+#include "decode_timing.hpp"
+#include "gpu_arguments.hpp"
+#include "plan_arguments.hpp"
+#include "text_table.hpp"
+
+namespace attnjit {
+namespace {
+
+using nlohmann::json;
+
+struct BenchArguments {
+  PlanArguments plan;  // plan.model: a model, or a descriptor as JSON
+  GpuArguments gpu;
+  std::vector<int> batches = {1, 64, 128};
+  std::vector<int> seqlens_kv = {4096};
+  int repetitions = 30;
+  bool as_json = false;
+};
+
+struct BenchRow {
+  check::DecodeCase decode_case;
+  check::DecodeTiming timing;
+  double roofline_percent = 0;
+};
+
+std::vector<AttentionDescriptor> descriptors_of(const BenchArguments& arguments) {
+  if (arguments.plan.model.find('{') != std::string::npos) {
+    return {descriptor_from_json(arguments.plan.model)};
+  }
+  return served_decode_descriptors(make_plan(arguments.plan));
+}
+
+std::vector<BenchRow> measure(const BenchArguments& arguments) {
+  AttentionRuntime runtime(provider_options(arguments.gpu));
+  const check::DevicePeak peak = check::query_device_peak(arguments.gpu.device);
+  std::vector<BenchRow> rows;
+  for (const AttentionDescriptor& descriptor : descriptors_of(arguments)) {
+    for (const int batch : arguments.batches) {
+      for (const int seqlen_kv : arguments.seqlens_kv) {
+        BenchRow row;
+        row.decode_case.descriptor = descriptor;
+        row.decode_case.seqlen_q = descriptor.max_seqlen_q;
+        row.decode_case.seq_lens = check::equal_lengths(batch, seqlen_kv);
+        row.timing = check::time_decode(runtime, row.decode_case, arguments.gpu.device,
+                                        arguments.repetitions);
+        row.roofline_percent =
+            100 * check::roofline_microseconds(row.timing, peak) / row.timing.median_microseconds;
+        rows.push_back(row);
+      }
+    }
+  }
+  return rows;
+}
+
+json to_json(const BenchRow& row) {
+  return {{"case", describe(row.decode_case)},
+          {"descriptor", json::parse(to_json(row.decode_case.descriptor))},
+          {"batch", row.decode_case.batch()},
+          {"seqlen_q", row.decode_case.seqlen_q},
+          {"seqlen_kv", row.decode_case.seq_lens.front()},
+          {"median_us", row.timing.median_microseconds},
+          {"min_us", row.timing.least_microseconds},
+          {"tflops", row.timing.teraflops()},
+          {"gbps", row.timing.gigabytes_per_second()},
+          {"roofline_percent", row.roofline_percent}};
+}
+
+void print_rows(const std::vector<BenchRow>& rows) {
+  constexpr std::array<TableColumn, 6> columns = {{{"case"},
+                                                   {"us", Alignment::right},
+                                                   {"min us", Alignment::right},
+                                                   {"TFLOP/s", Alignment::right},
+                                                   {"GB/s", Alignment::right},
+                                                   {"% of roofline", Alignment::right}}};
+  std::vector<std::vector<std::string>> cells;
+  for (const BenchRow& row : rows) {
+    cells.push_back({describe(row.decode_case),
+                     fmt::format("{:.1f}", row.timing.median_microseconds),
+                     fmt::format("{:.1f}", row.timing.least_microseconds),
+                     fmt::format("{:.1f}", row.timing.teraflops()),
+                     fmt::format("{:.0f}", row.timing.gigabytes_per_second()),
+                     fmt::format("{:.1f}", row.roofline_percent)});
+  }
+  fmt::print("{}", format_table(columns, cells));
+}
+
+ExitCode run(const BenchArguments& arguments) {
+  const std::vector<BenchRow> rows = measure(arguments);
+  const std::string card = query_target_device(arguments.gpu.device).name;
+  if (arguments.as_json) {
+    json list = json::array();
+    for (const BenchRow& row : rows) {
+      list.push_back(to_json(row));
+    }
+    fmt::print("{}\n", json{{"schema", 1}, {"card", card}, {"rows", std::move(list)}}.dump());
+  } else {
+    fmt::print("{}\n", card);
+    print_rows(rows);
+  }
+  return ExitCode::succeeded;
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, CommandAction& action) {
+  CLI::App* command = app.add_subcommand("bench", "Time decode on the GPU");
+  const auto arguments = std::make_shared<BenchArguments>();
+  add_plan_arguments(*command, arguments->plan);
+  command->get_option("model")->description(
+      "Model (config.json or preset) or descriptor (JSON) to time");
+  add_gpu_arguments(*command, arguments->gpu);
+  command->add_option("--batch", arguments->batches, "Requests, one or several numbers")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command
+      ->add_option("--seqlen-kv", arguments->seqlens_kv, "Keys per request, one or several numbers")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  command->add_option("--repetitions", arguments->repetitions, "Replays; the median is printed")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command->add_flag("--json", arguments->as_json, "Print one JSON document");
+  command->callback([&action, arguments] { action = [arguments] { return run(*arguments); }; });
+}
+
+}  // namespace attnjit

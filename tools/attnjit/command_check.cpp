@@ -1,0 +1,73 @@
+// attnjit check: runs kernels on the GPU and compares them with the fp64 reference: the whole
+// suite, or one decode step of a model's layers or of a descriptor.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "attnjit/descriptor_json.hpp"
+#include "check_report.hpp"
+#include "check_run.hpp"
+#include "command.hpp"
+#include "gpu_arguments.hpp"
+#include "plan_arguments.hpp"
+
+namespace attnjit {
+namespace {
+
+struct CheckArguments {
+  PlanArguments plan;  // plan.model: a model, a descriptor as JSON, or empty for the suite
+  GpuArguments gpu;
+  int batch = 6;
+  int seqlen_kv = 4096;
+  std::string filter;
+  bool as_json = false;
+};
+
+bool is_json(const std::string& text) {
+  return text.find('{') != std::string::npos;
+}
+
+std::vector<check::SuiteCase> cases_of(const CheckArguments& arguments) {
+  if (arguments.plan.model.empty()) {
+    return check::decode_suite();
+  }
+  if (is_json(arguments.plan.model)) {
+    const AttentionDescriptor descriptor = descriptor_from_json(arguments.plan.model);
+    validate(descriptor);
+    return step_cases({descriptor}, arguments.batch, arguments.seqlen_kv);
+  }
+  return step_cases(served_decode_descriptors(make_plan(arguments.plan)), arguments.batch,
+                    arguments.seqlen_kv);
+}
+
+ExitCode run(const CheckArguments& arguments) {
+  const std::vector<check::SuiteCase> cases = filter_cases(cases_of(arguments), arguments.filter);
+  AttentionRuntime runtime(provider_options(arguments.gpu));
+  const CheckReport report = run_cases(runtime, arguments.gpu.device, cases);
+  print_report(report, arguments.as_json);
+  return report.num_failed == 0 ? ExitCode::succeeded : ExitCode::failed;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, CommandAction& action) {
+  CLI::App* command =
+      app.add_subcommand("check", "Compare kernels with an fp64 reference on the GPU");
+  const auto arguments = std::make_shared<CheckArguments>();
+  add_plan_arguments(*command, arguments->plan);
+  command->get_option("model")->required(false)->description(
+      "Model (config.json or preset) or descriptor (JSON) to check one decode step of; the whole "
+      "suite if not given");
+  add_gpu_arguments(*command, arguments->gpu);
+  command->add_option("--batch", arguments->batch, "Requests of the decode step")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command->add_option("--seqlen-kv", arguments->seqlen_kv, "Keys of the longest request")
+      ->check(CLI::Range(0, 1 << 24))
+      ->capture_default_str();
+  command->add_option("--filter", arguments->filter, "Only cases whose name holds this text");
+  command->add_flag("--json", arguments->as_json, "Print one JSON document");
+  command->callback([&action, arguments] { action = [arguments] { return run(*arguments); }; });
+}
+
+}  // namespace attnjit

@@ -1,0 +1,104 @@
+#include "decode_timing.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "attnjit/device_memory.hpp"
+#include "attnjit/target_device_query.hpp"
+#include "check_kernels.hpp"
+#include "decode_problem.hpp"
+#include "driver.hpp"
+
+namespace attnjit::check {
+namespace {
+
+constexpr std::size_t flush_bytes = std::size_t{256} << 20;  // several times any L2
+
+// Dense 16-bit tensor FLOPs per clock and multiprocessor. Source: the vendor's architecture white
+// papers, peak rate / (multiprocessors * boost clock).
+double tensor_flops_per_clock(int compute_capability) {
+  switch (compute_capability) {
+    case 80:
+      return 2048;
+    case 90:
+      return 4096;
+    case 100:
+    case 103:
+      return 8192;
+    default:
+      return 1024;
+  }
+}
+
+void count_work(DecodeTiming& timing, const DecodeCase& decode_case) {
+  const AttentionDescriptor& descriptor = decode_case.descriptor;
+  const double keys =
+      std::accumulate(decode_case.seq_lens.begin(), decode_case.seq_lens.end(), 0.0);
+  const double rows = static_cast<double>(decode_case.seqlen_q) * descriptor.num_q_heads;
+  const double columns = descriptor.head_dim_qk + descriptor.head_dim_v;
+  const double cached_columns =
+      descriptor.value_source == ValueSource::prefix_of_k ? descriptor.head_dim_qk : columns;
+  timing.flops = 2 * keys * rows * columns;
+  timing.bytes = keys * descriptor.num_kv_heads * cached_columns * size_bytes(descriptor.dtype_kv) +
+                 decode_case.batch() * rows * columns * size_bytes(descriptor.dtype_q);
+}
+
+double replay(const DeviceGraph& graph, const DeviceStream& stream, DeviceBuffer& flush) {
+  flush.fill(0, stream.handle());
+  DeviceEvent start(stream.device());
+  DeviceEvent end(stream.device());
+  start.record(stream);
+  graph.launch(stream);
+  end.record(stream);
+  return end.microseconds_since(start);
+}
+
+}  // namespace
+
+DevicePeak query_device_peak(int device) {
+  const Driver& driver = Driver::instance();
+  const double clock = 1e3 * driver.attribute(device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+  const double memory_clock = 1e3 * driver.attribute(device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+  const double bus_bytes =
+      driver.attribute(device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8.0;
+  const TargetDevice target = query_target_device(device);
+  return {clock * target.num_sms * tensor_flops_per_clock(target.compute_capability),
+          2 * memory_clock * bus_bytes};  // two transfers per clock
+}
+
+double roofline_microseconds(const DecodeTiming& timing, const DevicePeak& peak) {
+  return 1e6 * std::max(timing.flops / peak.flops_per_second, timing.bytes / peak.bytes_per_second);
+}
+
+DecodeTiming time_decode(AttentionRuntime& runtime, const DecodeCase& decode_case, int device,
+                         int repetitions) {
+  const DeviceStream stream(device);
+  const CheckKernels kernels = load_check_kernels(runtime.provider(), device);
+  const DecodeProblem problem(kernels, decode_case, stream, decode_case.seed);
+  DecodePlan plan(runtime.prepare_decode(decode_case.descriptor, device), decode_case.batch(),
+                  decode_case.seqlen_q);
+  plan.update(problem.device_seq_lens(), decode_case.batch(), stream.handle());
+  const DeviceBuffer workspace(device, static_cast<std::size_t>(plan.workspace_bytes()));
+  DeviceBuffer flush(device, flush_bytes);
+  const auto run = [&] {
+    run_decode(plan, problem.call(), workspace.data(), plan.workspace_bytes(), stream.handle());
+  };
+  run();
+  const DeviceGraph graph(stream, run);
+  constexpr int warm_up = 3;
+  std::vector<double> times;
+  for (int i = 0; i < warm_up + repetitions; ++i) {
+    times.push_back(replay(graph, stream, flush));
+  }
+  times.erase(times.begin(), times.begin() + warm_up);
+  std::sort(times.begin(), times.end());
+  stream.synchronize();
+  DecodeTiming timing;
+  timing.median_microseconds = times[times.size() / 2];
+  timing.least_microseconds = times.front();
+  count_work(timing, decode_case);
+  return timing;
+}
+
+}  // namespace attnjit::check

@@ -1,0 +1,36 @@
+// Times decode on the GPU: graph replays between events, the L2 flushed before each, random data,
+// the whole call (attention and combine; the plan is made before). One thread at a time.
+#pragma once
+
+#include "attnjit/attention_runtime.hpp"
+#include "decode_case.hpp"
+
+namespace attnjit::check {
+
+struct DecodeTiming {
+  double median_microseconds = 0;
+  double least_microseconds = 0;
+  double flops = 0;  // 2 * b * s_q * h * s_k * (d_qk + d_v), no causal discount
+  double bytes = 0;  // each needed input once and the output once
+
+  double teraflops() const { return flops / median_microseconds * 1e-6; }
+  double gigabytes_per_second() const { return bytes / median_microseconds * 1e-3; }
+};
+
+// What a GPU can do at most, from its clocks and widths as the driver reports them.
+struct DevicePeak {
+  double flops_per_second = 0;  // 16-bit tensor cores, dense
+  double bytes_per_second = 0;  // of device memory
+};
+
+// Throws DriverError, CudaError.
+DevicePeak query_device_peak(int device);
+
+// The least time in microseconds that `timing`'s work takes on `peak`.
+double roofline_microseconds(const DecodeTiming& timing, const DevicePeak& peak);
+
+// Times `repetitions` replays. Throws what preparing and running throw.
+DecodeTiming time_decode(AttentionRuntime& runtime, const DecodeCase& decode_case, int device,
+                         int repetitions);
+
+}  // namespace attnjit::check
