@@ -57,6 +57,7 @@ std::vector<BenchRow> measure(const BenchArguments& arguments) {
         row.decode_case.descriptor = descriptor;
         row.decode_case.seqlen_q = descriptor.max_seqlen_q;
         row.decode_case.seq_lens = check::equal_lengths(batch, seqlen_kv);
+        row.decode_case.kv_scale = 1;
         row.timing = check::time_decode(runtime, row.decode_case, arguments.gpu.device,
                                         arguments.repetitions);
         row.roofline_percent =

@@ -30,6 +30,7 @@ struct FillCacheArguments {
   int page_size;
   int max_seqlen;
   int kind;
+  float scale;  // of N(0, 1)
 };
 
 enum MaskMeaning { mask_none = 0, mask_causal = 1, mask_bool = 2, mask_additive = 3 };

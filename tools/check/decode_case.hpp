@@ -34,7 +34,8 @@ struct DecodeCase {
   CacheArrangement arrangement = CacheArrangement::pool;
   PlanSource plan = PlanSource::device;
   std::uint64_t seed = 1;
-  double softmax_scale = 0;  // 0 = 1 / sqrt(head_dim_qk)
+  double kv_scale = 0.1;     // the cache holds N(0, kv_scale^2); q holds N(0, 1)
+  double softmax_scale = 0;  // 0 = 1 / (kv_scale * sqrt(head_dim_qk)): scores of N(0, 1)
 
   int batch() const { return static_cast<int>(seq_lens.size()); }
 };

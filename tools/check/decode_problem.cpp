@@ -88,8 +88,10 @@ DecodeProblem::DecodeProblem(const CheckKernels& kernels, const DecodeCase& deco
   lse_ = poisoned_buffer(stream, q_tokens * size_bytes(DataType::fp32));
   call_.lse =
       contiguous_view(lse_.data(), DataType::fp32, {batch, descriptor.num_q_heads, case_.seqlen_q});
-  call_.softmax_scale = static_cast<float>(
-      case_.softmax_scale != 0 ? case_.softmax_scale : 1.0 / std::sqrt(descriptor.head_dim_qk));
+  const double softmax_scale = case_.softmax_scale != 0
+                                   ? case_.softmax_scale
+                                   : 1.0 / (case_.kv_scale * std::sqrt(descriptor.head_dim_qk));
+  call_.softmax_scale = static_cast<float>(softmax_scale);
 }
 
 void DecodeProblem::make_block_table(const DeviceStream& stream, std::uint64_t table_seed) {
@@ -164,6 +166,7 @@ void DecodeProblem::fill_cache(const TensorView& cache, int head_dim, std::uint6
   arguments.page_size = descriptor.page_size;
   arguments.max_seqlen = max_seqlen_;
   arguments.kind = element_kind(descriptor.dtype_kv);
+  arguments.scale = static_cast<float>(case_.kv_scale);
   const auto blocks = static_cast<unsigned>(std::int64_t{case_.batch()} * max_seqlen_);
   launch(kernels_.fill_cache, {blocks, 1, 1}, stream.handle(), &arguments);
 }

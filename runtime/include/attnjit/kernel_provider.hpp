@@ -17,7 +17,6 @@
 #include "attnjit/kernel_metadata.hpp"
 #include "attnjit/rendered_kernel.hpp"
 #include "attnjit/target_device.hpp"
-#include "attnjit/target_device.hpp"
 #include "attnjit/template_library.hpp"
 
 namespace attnjit {

@@ -19,6 +19,7 @@ extern "C" __global__ void fill_cache(
                             token % arguments.page_size * strides.row + i % arguments.head_dim;
     const unsigned long long draw =
         (static_cast<unsigned long long>(request) * arguments.max_seqlen + token) * columns + i;
-    store_element(arguments.cache, index, arguments.kind, random_normal(arguments.seed, draw));
+    store_element(arguments.cache, index, arguments.kind,
+                  arguments.scale * random_normal(arguments.seed, draw));
   }
 }

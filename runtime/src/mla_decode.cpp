@@ -1,0 +1,32 @@
+#include "attnjit/mla_decode.hpp"
+
+namespace attnjit {
+
+AttentionDescriptor mla_decode_descriptor(const MlaDecodeShape& shape) {
+  AttentionDescriptor descriptor;
+  descriptor.operation = Operation::decode;
+  descriptor.dtype_q = descriptor.dtype_kv = descriptor.dtype_out = shape.dtype;
+  descriptor.head_dim_qk = shape.kv_lora_rank + shape.qk_rope_head_dim;
+  descriptor.head_dim_v = shape.kv_lora_rank;
+  descriptor.num_q_heads = shape.num_q_heads;
+  descriptor.num_kv_heads = 1;
+  descriptor.max_seqlen_q = shape.max_seqlen_q;
+  descriptor.page_size = shape.page_size;
+  descriptor.value_source = ValueSource::prefix_of_k;
+  return descriptor;
+}
+
+void mla_decode(const DecodePlan& plan, const MlaDecodeCall& call, void* workspace,
+                std::int64_t workspace_bytes, CUstream_st* stream) {
+  DecodeCall decode;
+  decode.q = call.q;
+  decode.k_cache = call.kv_cache;
+  decode.block_table = call.block_table;
+  decode.seq_lens = call.seq_lens;
+  decode.out = call.out;
+  decode.lse = call.lse;
+  decode.softmax_scale = call.softmax_scale;
+  run_decode(plan, decode, workspace, workspace_bytes, stream);
+}
+
+}  // namespace attnjit
