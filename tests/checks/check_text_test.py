@@ -11,7 +11,8 @@ class TextTest(check_fixture.CheckTest):
     check = "check_text"
 
     def test_accepts_ordinary_text(self):
-        self.write("cache/src/disk_cache.cpp", "// Looks under /usr/local/cuda and ~/.cache and /home/me.\n")
+        self.write("cache/src/disk_cache.cpp",
+                   "// Looks under /usr/local/cuda and ~/.cache and /home/me.\n")
         self.assert_passes()
 
     def test_rejects_the_path_of_one_machine(self):

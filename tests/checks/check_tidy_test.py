@@ -27,8 +27,9 @@ class TidyTest(check_fixture.CheckTest):
         self.assert_passes()
 
     def test_rejects_a_defect(self):
-        self.compile("int* a() {\n  return 0;\n}\n")
-        self.assert_reports("cache/src/a.cpp:2: use nullptr")
+        self.compile("void a(bool b, int& c) {\n  if (b);\n  c = 1;\n}\n")
+        self.assert_reports("cache/src/a.cpp:2: potentially unintended semicolon",
+                            "cache/src/a.cpp:2: statement should be inside braces")
 
     def test_rejects_a_name_against_the_house_style(self):
         self.compile("int sizeBytes() {\n  return 1;\n}\n")

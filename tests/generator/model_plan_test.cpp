@@ -222,8 +222,8 @@ TEST_CASE("layers of linear attention are listed apart") {
 TEST_CASE("Nemotron-H has attention where its pattern has a star") {
   const ModelPlan plan = plan_model(
       R"({"model_type": "nemotron_h", "num_hidden_layers": 5, "num_attention_heads": 64,
-          "num_key_value_heads": 8, "attention_head_dim": 128,
-          "hybrid_override_pattern": "M-*E*"})",
+          "num_key_value_heads": 8,
+          "attention_head_dim": 128, "hybrid_override_pattern": "M-*E*"})",
       decode_only());
   REQUIRE(plan.planned.size() == 1);
   CHECK(plan.planned[0].layers == std::vector<int>{2, 4});

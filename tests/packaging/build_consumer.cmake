@@ -1,9 +1,18 @@
 # cmake -DWAY=find_package|add_subdirectory|fetch_content -DSOURCE=… -DBUILD=… -DWORK=… -P this
 # Builds tests/packaging/consumer under <WORK>, outside attnjit's tree, and runs it. find_package
-# uses what the build folder <BUILD> installs; the other two compile <SOURCE>.
-set(options "-DATTNJIT_FROM=${WAY}" "-DATTNJIT_SOURCE=${SOURCE}" "-DCMAKE_BUILD_TYPE=Debug")
-if(LAUNCHER)
-  list(APPEND options "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}")
+# uses what the build folder <BUILD> installs; the other two compile <SOURCE> with the same settings
+# as <BUILD>, so that ccache, where it is installed, has every object already.
+set(options "-DATTNJIT_FROM=${WAY}" "-DATTNJIT_SOURCE=${SOURCE}")
+load_cache("${BUILD}" READ_WITH_PREFIX built_ CMAKE_BUILD_TYPE CMAKE_CXX_COMPILER CMAKE_CXX_FLAGS
+           ATTNJIT_CUDA_INCLUDE_DIR ATTNJIT_STATIC_FMT ATTNJIT_WARNINGS_AS_ERRORS)
+foreach(setting IN ITEMS CMAKE_BUILD_TYPE CMAKE_CXX_COMPILER CMAKE_CXX_FLAGS
+                         ATTNJIT_CUDA_INCLUDE_DIR ATTNJIT_STATIC_FMT ATTNJIT_WARNINGS_AS_ERRORS)
+  list(APPEND options "-D${setting}=${built_${setting}}")
+endforeach()
+find_program(ccache ccache)
+if(ccache)
+  set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${ccache}")
+  set(ENV{CCACHE_NOHASHDIR} 1)  # build folders share objects
 endif()
 
 if(WAY STREQUAL "find_package")

@@ -4,7 +4,8 @@ function(attnjit_configure_target target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wpedantic
-                                           -Wnon-virtual-dtor -Wold-style-cast -Wunused)
+                                           -Wnon-virtual-dtor -Wold-style-cast -Wunused
+                                           -Wzero-as-null-pointer-constant)
   if(ATTNJIT_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)
   endif()

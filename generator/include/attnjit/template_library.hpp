@@ -30,8 +30,8 @@ class TemplateLibrary {
   // The directory if `root` is not empty, else $ATTNJIT_TEMPLATES if set, else the embedded ones.
   static TemplateLibrary open(const std::filesystem::path& root);
 
-  // This library and `more` files, e.g. a test's own headers. Throws TemplateError if one of them is
-  // already here.
+  // This library and `more` files, e.g. a test's own headers. Throws TemplateError if one of them
+  // is already here.
   TemplateLibrary extended(std::span<const EmbeddedFile> more) const;
 
   // Text of a file by its path from the templates root, e.g. "device/mma_sm80.cuh". Throws
