@@ -1,11 +1,11 @@
 #include "kernel_provider_state.hpp"
 
+#include "attnjit/kernel_key.hpp"
+#include "cubin_inspection.hpp"
+
 #include <fmt/format.h>
 
 #include <utility>
-
-#include "attnjit/kernel_key.hpp"
-#include "cubin_inspection.hpp"
 
 namespace attnjit {
 namespace {
@@ -17,8 +17,7 @@ std::string missing_kernel_message(const RenderedKernel& kernel, const CacheKey&
   return fmt::format(
       "kernel {} for {} is not in the cache, and compiling is forbidden. Key {}, {}: {}. Config: "
       "{}. Fill the cache with `attnjit warm`, by the same version of attnjit, or allow compiling.",
-      kernel.name, kernel.arch, key.digest, to_string(miss.reason), miss.detail,
-      kernel.config);
+      kernel.name, kernel.arch, key.digest, to_string(miss.reason), miss.detail, kernel.config);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "attnjit/target_device_query.hpp"
 
+#include "driver.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
-
-#include "driver.hpp"
 
 namespace attnjit {
 namespace {

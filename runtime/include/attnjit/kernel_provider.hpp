@@ -3,6 +3,14 @@
 // requests for other kernels do not wait. Keeps no cubin: the caller loads it and holds the handle.
 #pragma once
 
+#include "attnjit/disk_cache.hpp"
+#include "attnjit/kernel_compiler.hpp"
+#include "attnjit/kernel_config.hpp"
+#include "attnjit/kernel_metadata.hpp"
+#include "attnjit/rendered_kernel.hpp"
+#include "attnjit/target_device.hpp"
+#include "attnjit/template_library.hpp"
+
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -10,15 +18,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-
-#include "attnjit/disk_cache.hpp"
-#include "attnjit/kernel_compiler.hpp"
-#include "attnjit/kernel_config.hpp"
-#include "attnjit/kernel_metadata.hpp"
-#include "attnjit/rendered_kernel.hpp"
-#include "attnjit/target_device.hpp"
-#include "attnjit/target_device.hpp"
-#include "attnjit/template_library.hpp"
 
 namespace attnjit {
 
