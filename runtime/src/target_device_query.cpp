@@ -22,6 +22,11 @@ std::string device_name(const Driver& driver, int ordinal) {
 
 }  // namespace
 
+DriverDescription describe_driver() {
+  const Driver& driver = Driver::instance();
+  return {.version = driver.version(), .path = driver.path()};
+}
+
 int count_devices() {
   return Driver::instance().device_count();
 }

@@ -29,6 +29,7 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+void add_doctor_command(CLI::App& app, CommandAction& action);
 void add_models_command(CLI::App& app, CommandAction& action);
 void add_plan_command(CLI::App& app, CommandAction& action);
 

@@ -14,6 +14,7 @@ namespace {
 using AddCommand = void (*)(CLI::App&, CommandAction&);
 
 constexpr AddCommand commands[] = {
+    add_doctor_command,
     add_models_command,
     add_plan_command,
 };
