@@ -1,13 +1,14 @@
 #include "cubin_inspection.hpp"
 
-#include <elf.h>
+#include "nvrtc_options.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <elf.h>
+
 #include <algorithm>
 #include <cstring>
-
-#include "nvrtc_options.hpp"
 
 namespace attnjit {
 namespace {

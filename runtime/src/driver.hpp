@@ -3,15 +3,15 @@
 // the process ends, because unloading while the driver tears itself down crashes.
 #pragma once
 
+#include "attnjit/driver_error.hpp"
+#include "dynamic_library.hpp"
+
 #include <cuda.h>
 
 #include <filesystem>
 #include <mutex>
 #include <string>
 #include <vector>
-
-#include "attnjit/driver_error.hpp"
-#include "dynamic_library.hpp"
 
 namespace attnjit {
 

@@ -1,7 +1,10 @@
 #include "dynamic_library.hpp"
 
-#include <dlfcn.h>
+#include "attnjit/cache_key.hpp"
+
 #include <fmt/format.h>
+
+#include <dlfcn.h>
 #include <link.h>
 
 #include <cstring>
@@ -9,8 +12,6 @@
 #include <iterator>
 #include <span>
 #include <utility>
-
-#include "attnjit/cache_key.hpp"
 
 namespace attnjit {
 namespace {

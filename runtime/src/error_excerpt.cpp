@@ -1,13 +1,13 @@
 #include "error_excerpt.hpp"
 
+#include "text_lines.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <vector>
-
-#include "text_lines.hpp"
 
 namespace attnjit {
 namespace {

@@ -1,10 +1,10 @@
 // The source lines around the errors of a compile log. Pure, thread-safe.
 #pragma once
 
+#include "attnjit/rendered_kernel.hpp"
+
 #include <string>
 #include <string_view>
-
-#include "attnjit/rendered_kernel.hpp"
 
 namespace attnjit {
 

@@ -1,8 +1,8 @@
 #include "attnjit/kernel_launch.hpp"
 
-#include <fmt/format.h>
-
 #include "driver.hpp"
+
+#include <fmt/format.h>
 
 namespace attnjit {
 namespace {

@@ -25,6 +25,16 @@ KernelResources parse_resources_object(const Json& object) {
           .static_shared_bytes = object.at("static_shared_bytes")};
 }
 
+// A config is JSON except where a caller rendered a source of its own and wrote something else.
+Json config_value(const std::string& config) {
+  Json parsed = Json::parse(config, nullptr, /*allow_exceptions=*/false);
+  return parsed.is_object() ? parsed : Json(config);
+}
+
+std::string config_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
 }  // namespace
 
 KernelMetadata describe(const RenderedKernel& kernel, const CompiledKernel& compiled,
@@ -45,7 +55,7 @@ std::string to_json(const KernelMetadata& metadata) {
   const Json object = {{"kernel", metadata.name},
                        {"entry", metadata.entry},
                        {"arch", metadata.arch},
-                       {"config", Json::parse(metadata.config)},
+                       {"config", config_value(metadata.config)},
                        {"toolchain", metadata.toolchain},
                        {"num_threads", metadata.num_threads},
                        {"shared_memory_bytes", metadata.shared_memory_bytes},
@@ -62,7 +72,7 @@ std::optional<KernelMetadata> parse_kernel_metadata(std::string_view json) {
     return KernelMetadata{.name = object.at("kernel"),
                           .entry = object.at("entry"),
                           .arch = object.at("arch"),
-                          .config = object.at("config").dump(),
+                          .config = config_text(object.at("config")),
                           .toolchain = object.at("toolchain"),
                           .num_threads = object.at("num_threads"),
                           .shared_memory_bytes = object.at("shared_memory_bytes"),

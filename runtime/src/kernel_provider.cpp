@@ -1,10 +1,10 @@
 #include "attnjit/kernel_provider.hpp"
 
-#include <utility>
-
 #include "attnjit/kernel_key.hpp"
 #include "attnjit/kernel_renderer.hpp"
 #include "kernel_provider_state.hpp"
+
+#include <utility>
 
 namespace attnjit {
 

@@ -1,10 +1,10 @@
 // Construction of a KernelProvider: opening what it works on.
+#include "attnjit/nvrtc_compiler.hpp"
+#include "kernel_provider_state.hpp"
+
 #include <cstdio>
 #include <string_view>
 #include <utility>
-
-#include "attnjit/nvrtc_compiler.hpp"
-#include "kernel_provider_state.hpp"
 
 namespace attnjit {
 namespace {

@@ -1,11 +1,11 @@
 #include "kernel_provider_state.hpp"
 
+#include "attnjit/kernel_key.hpp"
+#include "cubin_inspection.hpp"
+
 #include <fmt/format.h>
 
 #include <utility>
-
-#include "attnjit/kernel_key.hpp"
-#include "cubin_inspection.hpp"
 
 namespace attnjit {
 namespace {

@@ -1,12 +1,12 @@
 // What KernelProvider::provide works on, and its steps one by one. Private to it; thread-safe.
 #pragma once
 
+#include "attnjit/kernel_provider.hpp"
+#include "single_flight.hpp"
+
 #include <memory>
 #include <optional>
 #include <string>
-
-#include "attnjit/kernel_provider.hpp"
-#include "single_flight.hpp"
 
 namespace attnjit {
 

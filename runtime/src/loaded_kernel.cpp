@@ -1,12 +1,12 @@
 #include "attnjit/loaded_kernel.hpp"
 
+#include "driver.hpp"
+
 #include <fmt/format.h>
 
 #include <mutex>
 #include <set>
 #include <utility>
-
-#include "driver.hpp"
 
 namespace attnjit {
 

@@ -1,15 +1,15 @@
 #include "attnjit/nvrtc_compiler.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <chrono>
-
 #include "cubin_inspection.hpp"
 #include "error_excerpt.hpp"
 #include "nvrtc_library.hpp"
 #include "nvrtc_options.hpp"
 #include "ptxas_log.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
 
 namespace attnjit {
 namespace {

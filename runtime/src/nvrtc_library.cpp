@@ -1,11 +1,11 @@
 #include "nvrtc_library.hpp"
 
+#include "attnjit/kernel_compiler.hpp"
+#include "nvrtc_search.hpp"
+
 #include <fmt/format.h>
 
 #include <cstdlib>
-
-#include "attnjit/kernel_compiler.hpp"
-#include "nvrtc_search.hpp"
 
 namespace attnjit {
 namespace {

@@ -2,6 +2,8 @@
 // thread-safe.
 #pragma once
 
+#include "dynamic_library.hpp"
+
 #include <nvrtc.h>
 
 #include <compare>
@@ -10,8 +12,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "dynamic_library.hpp"
 
 namespace attnjit {
 

@@ -1,12 +1,12 @@
 // The options of every compile, and the targets an NVRTC knows. Pure functions, thread-safe.
 #pragma once
 
+#include "nvrtc_library.hpp"
+
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "nvrtc_library.hpp"
 
 namespace attnjit {
 

@@ -1,8 +1,8 @@
 #include "ptxas_log.hpp"
 
-#include <charconv>
-
 #include "text_lines.hpp"
+
+#include <charconv>
 
 namespace attnjit {
 namespace {

@@ -1,11 +1,11 @@
 // Reads the assembler's remarks in a compile log (--ptxas-options=-v). Pure, thread-safe.
 #pragma once
 
+#include "attnjit/kernel_compiler.hpp"
+
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "attnjit/kernel_compiler.hpp"
 
 namespace attnjit {
 

@@ -1,10 +1,10 @@
 #include "attnjit/target_device_query.hpp"
 
+#include "driver.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
-
-#include "driver.hpp"
 
 namespace attnjit {
 namespace {
@@ -21,6 +21,11 @@ std::string device_name(const Driver& driver, int ordinal) {
 }
 
 }  // namespace
+
+DriverDescription describe_driver() {
+  const Driver& driver = Driver::instance();
+  return {.version = driver.version(), .path = driver.path()};
+}
 
 int count_devices() {
   return Driver::instance().device_count();

@@ -1,11 +1,11 @@
 #include "driver.hpp"
 
-#include <algorithm>
-
 #include "attnjit/target_device_query.hpp"
 #include "catch.hpp"
 #include "mock_driver.hpp"
 #include "sample_kernels.hpp"
+
+#include <algorithm>
 
 using namespace attnjit;
 using namespace attnjit::test;

@@ -1,10 +1,10 @@
 #include "attnjit/kernel_key.hpp"
 
-#include <functional>
-#include <set>
-
 #include "catch.hpp"
 #include "sample_kernels.hpp"
+
+#include <functional>
+#include <set>
 
 using namespace attnjit;
 using namespace attnjit::test;

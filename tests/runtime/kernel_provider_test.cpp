@@ -1,14 +1,14 @@
 #include "attnjit/kernel_provider.hpp"
 
-#include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
-
 #include "../cache/scratch_directory.hpp"
 #include "attnjit/kernel_key.hpp"
 #include "catch.hpp"
 #include "sample_kernels.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
 using namespace attnjit;
 using namespace attnjit::test;
@@ -269,9 +269,11 @@ TEST_CASE("metadata comes back from its JSON, and nothing else is taken for it")
   REQUIRE(parsed);
   CHECK(parsed->resources == metadata.resources);
   CHECK(parsed->notes == metadata.notes);
-  CHECK(parsed->config ==
-        R"({"kernel":"combine_splits","dtype":"bf16","head_dim_v":512,"num_warps":4})");
+  CHECK(parsed->config == metadata.config);
   CHECK(!contains(to_json(metadata), "\n"));
+  RenderedKernel other = sample_kernel();
+  other.config = "no JSON";
+  CHECK(parse_kernel_metadata(to_json(describe(other, compiled, "")))->config == "no JSON");
   CHECK(!parse_kernel_metadata(R"({"record": "toolchain"})"));
   CHECK(!parse_kernel_metadata("not JSON"));
 }

@@ -1,14 +1,14 @@
 #include "attnjit/loaded_kernel.hpp"
 
-#include <cstring>
-#include <thread>
-#include <vector>
-
 #include "attnjit/kernel_launch.hpp"
 #include "catch.hpp"
 #include "driver.hpp"
 #include "mock_driver.hpp"
 #include "sample_kernels.hpp"
+
+#include <cstring>
+#include <thread>
+#include <vector>
 
 using namespace attnjit;
 using namespace attnjit::test;

@@ -1,10 +1,10 @@
 #include "nvrtc_search.hpp"
 
-#include <algorithm>
-
 #include "../cache/scratch_directory.hpp"
 #include "catch.hpp"
 #include "sample_kernels.hpp"
+
+#include <algorithm>
 
 using namespace attnjit;
 using namespace attnjit::test;

@@ -25,11 +25,11 @@ constexpr const char* sample_log =
 
 TEST_CASE("the resources of a kernel are read from its own part of the log") {
   CHECK(parse_resources(sample_log, "decode") == KernelResources{.registers = 40,
-                                                          .barriers = 4,
-                                                          .stack_frame_bytes = 1200,
-                                                          .spill_store_bytes = 16,
-                                                          .spill_load_bytes = 24,
-                                                          .static_shared_bytes = 400});
+                                                                 .barriers = 4,
+                                                                 .stack_frame_bytes = 1200,
+                                                                 .spill_store_bytes = 16,
+                                                                 .spill_load_bytes = 24,
+                                                                 .static_shared_bytes = 400});
   CHECK(parse_resources(sample_log, "other").registers == 255);
 }
 
@@ -54,6 +54,7 @@ TEST_CASE("remarks that wgmma was serialised are found by their code") {
   const std::string remark =
       "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
       "serialized due to insufficient register resources";
-  CHECK(serialization_notes(std::string(sample_log) + remark + "\n") == std::vector<std::string>{remark});
+  CHECK(serialization_notes(std::string(sample_log) + remark + "\n") ==
+        std::vector<std::string>{remark});
   CHECK(serialization_notes(sample_log).empty());
 }

@@ -49,7 +49,7 @@ RenderedKernel sample_kernel(const std::string& arch) {
                        "#include \"device/constants.cuh\"\n"
                        "__device__ inline float scale(float value) { return factor * value; }\n"},
                       {"device/constants.cuh", "#pragma once\nconstexpr float factor = 3.0f;\n"}},
-          .config = CombineConfig{.dtype = DataType::bf16, .head_dim_v = 512, .num_warps = 4},
+          .config = R"({"kernel":"sample","head_dim_v":512})",
           .num_threads = 128,
           .shared_memory_bytes = 512};
 }

@@ -1,10 +1,10 @@
 // Small kernels and cubins made by hand, for the tests of runtime/. Pure, thread-safe.
 #pragma once
 
+#include "attnjit/rendered_kernel.hpp"
+
 #include <string>
 #include <string_view>
-
-#include "attnjit/rendered_kernel.hpp"
 
 namespace attnjit::test {
 

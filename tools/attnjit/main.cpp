@@ -18,6 +18,7 @@ using AddCommand = void (*)(CLI::App&, CommandAction&);
 constexpr AddCommand commands[] = {
     add_bench_command,
     add_check_command,
+    add_doctor_command,
     add_models_command,
     add_plan_command,
 };

@@ -3,13 +3,13 @@
 // thread-safe.
 #pragma once
 
+#include "attnjit/cache_key.hpp"
+#include "attnjit/rendered_kernel.hpp"
+
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "attnjit/cache_key.hpp"
-#include "attnjit/rendered_kernel.hpp"
 
 namespace attnjit {
 

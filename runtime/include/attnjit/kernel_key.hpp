@@ -3,12 +3,12 @@
 // thread-safe.
 #pragma once
 
+#include "attnjit/cache_key.hpp"
+#include "attnjit/rendered_kernel.hpp"
+
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "attnjit/cache_key.hpp"
-#include "attnjit/rendered_kernel.hpp"
 
 namespace attnjit {
 

@@ -2,12 +2,12 @@
 // and the launcher. Plain values; pure, thread-safe.
 #pragma once
 
+#include "attnjit/kernel_compiler.hpp"
+
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "attnjit/kernel_compiler.hpp"
 
 namespace attnjit {
 

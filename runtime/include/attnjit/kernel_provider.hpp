@@ -3,14 +3,6 @@
 // requests for other kernels do not wait. Keeps no cubin: the caller loads it and holds the handle.
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-
 #include "attnjit/disk_cache.hpp"
 #include "attnjit/kernel_compiler.hpp"
 #include "attnjit/kernel_config.hpp"
@@ -18,6 +10,14 @@
 #include "attnjit/rendered_kernel.hpp"
 #include "attnjit/target_device.hpp"
 #include "attnjit/template_library.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace attnjit {
 

@@ -3,10 +3,10 @@
 // time per process, so parallel warming wants processes.
 #pragma once
 
+#include "attnjit/kernel_compiler.hpp"
+
 #include <filesystem>
 #include <memory>
-
-#include "attnjit/kernel_compiler.hpp"
 
 namespace attnjit {
 

@@ -1,0 +1,30 @@
+// What attnjit doctor looks at on this machine: NVRTC, driver, GPUs, cache, templates. Each finding
+// says what there is, or what is wrong and what to do. Reads only; thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnjit/kernel_provider.hpp"
+
+namespace attnjit {
+
+enum class Verdict {
+  good,
+  note,     // nothing is wrong, but something does not work here
+  problem,  // to be put right
+};
+std::string_view to_string(Verdict);
+
+struct Finding {
+  std::string subject;  // "nvrtc", "driver", "gpu 0", "cache", "templates"
+  Verdict verdict = Verdict::good;
+  std::string text;
+};
+
+// The findings in a fixed order. Throws nothing for what is wrong with the machine.
+std::vector<Finding> examine_machine(const KernelProviderOptions& options);
+
+}  // namespace attnjit
