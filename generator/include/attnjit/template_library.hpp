@@ -23,15 +23,15 @@ class TemplateLibrary {
   // The templates this binary was built with.
   static TemplateLibrary embedded();
 
-  // All .cu, .cuh and .h files under `root` (the layout of templates/). Throws TemplateError if one
-  // that the binary embeds is missing there: the two sources are never mixed.
+  // All .cu, .cuh and .h files under `root` (the layout of templates/). Throws TemplateError if a
+  // file that the binary embeds is missing there: the two sources are never mixed.
   static TemplateLibrary from_directory(const std::filesystem::path& root);
 
   // The directory if `root` is not empty, else $ATTNJIT_TEMPLATES if set, else the embedded ones.
   static TemplateLibrary open(const std::filesystem::path& root);
 
-  // This library and `more` files, e.g. a test's own headers. Throws TemplateError if one of them is
-  // already here.
+  // This library and `more` files, e.g. a test's own headers. Throws TemplateError if one of them
+  // is already here.
   TemplateLibrary extended(std::span<const EmbeddedFile> more) const;
 
   // Text of a file by its path from the templates root, e.g. "device/mma_sm80.cuh". Throws
