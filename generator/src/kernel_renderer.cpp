@@ -1,5 +1,6 @@
 #include "attnjit/kernel_renderer.hpp"
 
+#include <algorithm>
 #include <map>
 #include <type_traits>
 #include <utility>

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,16 +19,26 @@ namespace {
 
 using Files = std::map<std::string, std::string, std::less<>>;
 
+[[noreturn]] void refuse(const std::filesystem::path& path) {
+  throw TemplateError(
+      fmt::format("template {} cannot be read; fix: point --templates or ATTNJIT_TEMPLATES at a "
+                  "complete templates/ directory, or unset it",
+                  path.string()));
+}
+
 std::string read_file(const std::filesystem::path& path) {
+  std::error_code error;
   std::ifstream stream(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream.good() && !stream.eof()) {
-    throw TemplateError(
-        fmt::format("template {} cannot be read; fix: point --templates or "
-                    "ATTNJIT_TEMPLATES at a complete templates/ directory, or unset it",
-                    path.string()));
+  // Opening a directory succeeds on Linux.
+  if (!std::filesystem::is_regular_file(path, error) || !stream) {
+    refuse(path);
   }
-  return text;
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+bool is_device_code(const std::filesystem::path& path) {
+  const std::filesystem::path extension = path.extension();
+  return extension == ".cu" || extension == ".cuh" || extension == ".h";
 }
 
 // FNV-1a, 64 bits: a short name for people; cache keys cover the texts themselves.
@@ -61,6 +72,12 @@ TemplateLibrary TemplateLibrary::from_directory(const std::filesystem::path& roo
   Files files;
   for (const EmbeddedFile& file : embedded_templates) {
     files.emplace(file.name, read_file(root / file.name));
+  }
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    if (is_device_code(entry.path())) {
+      const std::string name = entry.path().lexically_relative(root).generic_string();
+      files.try_emplace(name, read_file(entry.path()));
+    }
   }
   return TemplateLibrary(std::move(files));
 }

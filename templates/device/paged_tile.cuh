@@ -26,6 +26,8 @@ struct PagedTile {
     constexpr int chunks = columns / 8;
     const Element* base =
         static_cast<const Element*>(cache) + request * strides.batch + kv_head * strides.head;
+    // Unrolled, its addresses take the registers that a large tile's accumulators need.
+#pragma unroll 1
     for (int i = threadIdx.x; i < num_tokens * chunks; i += num_threads) {
       const int token = i / chunks;
       const int column = i % chunks * 8;

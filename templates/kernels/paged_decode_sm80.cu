@@ -10,6 +10,8 @@
 
 #include "device/async_copy.cuh"
 #include "device/attention_mask.cuh"
+#include "device/decode_block.cuh"
+#include "device/decode_softmax.cuh"
 #include "device/mma_sm80.cuh"
 #include "device/numeric_types.cuh"
 #include "device/paged_tile.cuh"
@@ -19,71 +21,6 @@
 using namespace attnjit::kernel_interface;
 
 namespace {
-
-constexpr int num_threads = config::num_warps * 32;
-constexpr bool value_is_prefix = config::value_source == ValueSource::prefix_of_k;
-
-// Columns that the score product runs over, zero beyond head_dim_qk: two k16 steps at a time.
-constexpr int padded_qk = (config::head_dim_qk + 31) / 32 * 32;
-constexpr int pitch_qk = odd_pitch(padded_qk);
-constexpr int pitch_v = value_is_prefix ? pitch_qk : odd_pitch(config::head_dim_v);
-constexpr int pitch_p = odd_pitch(config::block_n);
-constexpr int stage_elements = config::block_n * (pitch_qk + (value_is_prefix ? 0 : pitch_v));
-
-constexpr int row_tiles = config::block_m / 16;  // m16 tiles of a block
-constexpr int wanted_warps_m = config::num_warps * 16 / config::block_n;
-constexpr int warps_m = wanted_warps_m < 1           ? 1
-                        : wanted_warps_m < row_tiles ? wanted_warps_m
-                                                     : row_tiles;
-constexpr int warps_n = config::num_warps / warps_m;
-constexpr int score_row_tiles = row_tiles / warps_m;            // m16 tiles of a warp's scores
-constexpr int score_key_tiles = config::block_n / 8 / warps_n;  // n8 tiles of a warp's scores
-constexpr int value_tiles = config::head_dim_v / 8;             // n8 tiles of the output
-constexpr int warp_value_tiles =
-    (value_tiles + config::num_warps - 1) / config::num_warps;  // of a warp's output
-
-static_assert(warps_m * warps_n == config::num_warps, "num_warps must be a power of two");
-static_assert(score_row_tiles * warps_m == row_tiles, "block_m must be 16 times a power of two");
-static_assert(score_key_tiles >= 1 && score_key_tiles * 8 * warps_n == config::block_n,
-              "block_n must give every warp whole n8 tiles");
-static_assert(config::block_n % 32 == 0, "V is multiplied 32 keys at a time");
-static_assert(config::head_dim_v % 8 == 0, "V is multiplied 8 columns at a time");
-
-struct SharedStorage {
-  alignas(16) Element q[config::block_m * pitch_qk];
-  alignas(16) Element kv[config::num_stages][stage_elements];  // K tile, then V tile if separate
-  alignas(16) Element p[config::block_m * pitch_p];
-  float row_parts[config::num_warps][config::block_m];  // maxima of a tile, then sums
-  int pages[2][config::block_n];                        // of the tile being loaded and the next
-};
-static_assert(sizeof(SharedStorage) == config::shared_memory_bytes,
-              "the host's shared-memory plan differs from SharedStorage");
-
-// One request as one part sees it.
-struct Work {
-  int request;
-  int kv_head;
-  int seqlen_kv;
-  int first_row;  // of this block's row tile
-  int num_rows;   // seqlen_q * q_per_kv
-  int first_block;
-  int end_block;
-};
-
-// A thread's slice of the running softmax and output.
-struct Accumulators {
-  float out[row_tiles][warp_value_tiles][4];
-  float row_max[row_tiles][2];          // of the rows of `out`, in units of log2
-  float score_max[score_row_tiles][2];  // of the rows of this warp's scores
-  float score_sum[score_row_tiles][2];  // over this thread's columns only
-};
-
-struct Position {
-  int warp;
-  int lane;
-  int warp_m;  // row of this warp in the grid of warps that computes scores
-  int warp_n;
-};
 
 __device__ __forceinline__ void reset(Accumulators& sums) {
 #pragma unroll
@@ -123,6 +60,7 @@ __device__ __forceinline__ void load_queries(SharedStorage& shared,
                                              const PagedDecodeArguments& arguments,
                                              const Work& work) {
   constexpr int chunks = config::head_dim_qk / 8;
+#pragma unroll 1
   for (int i = threadIdx.x; i < config::block_m * chunks; i += num_threads) {
     const int row = work.first_row + i / chunks;
     const bool valid = row < work.num_rows;
@@ -162,8 +100,6 @@ __device__ __forceinline__ void load_tiles(SharedStorage& shared,
   }
   commit_copies();
 }
-
-using Scores = float[score_row_tiles][score_key_tiles][4];
 
 __device__ __forceinline__ void compute_scores(const SharedStorage& shared, const Element* k,
                                                const Position& at, Scores& scores) {
@@ -241,89 +177,6 @@ __device__ __forceinline__ void mask_scores(const PagedDecodeArguments& argument
   }
 }
 
-// Maxima over a warp's own keys, to be merged by all warps after a barrier.
-__device__ __forceinline__ void store_row_maxima(SharedStorage& shared, const Position& at,
-                                                 const Scores& scores) {
-#pragma unroll
-  for (int i = 0; i < score_row_tiles; ++i) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float maximum = negative_infinity();
-#pragma unroll
-      for (int j = 0; j < score_key_tiles; ++j) {
-        maximum = fmaxf(maximum, fmaxf(scores[i][j][half * 2], scores[i][j][half * 2 + 1]));
-      }
-      maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 1));
-      maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 2));
-      if (at.lane % 4 == 0) {
-        shared
-            .row_parts[at.warp_n][(at.warp_m * score_row_tiles + i) * 16 + at.lane / 4 + half * 8] =
-            maximum;
-      }
-    }
-  }
-}
-
-__device__ __forceinline__ float merged_maximum(const SharedStorage& shared, int row,
-                                                float maximum) {
-#pragma unroll
-  for (int part = 0; part < warps_n; ++part) {
-    maximum = fmaxf(maximum, shared.row_parts[part][row]);
-  }
-  return maximum;
-}
-
-// What to subtract from a row's scores: 0 where nothing is visible yet, so that -inf - -inf, a NaN,
-// never arises.
-__device__ __forceinline__ float finite_maximum(float maximum) {
-  return maximum == negative_infinity() ? 0.0f : maximum;
-}
-
-// Probabilities of a warp's scores, into shared memory; the running sums of this thread's columns.
-__device__ __forceinline__ void update_softmax(SharedStorage& shared, const Position& at,
-                                               const Scores& scores, Accumulators& sums) {
-#pragma unroll
-  for (int i = 0; i < score_row_tiles; ++i) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int row = (at.warp_m * score_row_tiles + i) * 16 + at.lane / 4 + half * 8;
-      const float old_maximum = sums.score_max[i][half];
-      const float maximum = merged_maximum(shared, row, old_maximum);
-      const float base = finite_maximum(maximum);
-      float sum = sums.score_sum[i][half] * exp2_approximate(old_maximum - base);
-      Element* p_row = shared.p + row * pitch_p + at.warp_n * score_key_tiles * 8 + at.lane % 4 * 2;
-#pragma unroll
-      for (int j = 0; j < score_key_tiles; ++j) {
-        const float p0 = exp2_approximate(scores[i][j][half * 2] - base);
-        const float p1 = exp2_approximate(scores[i][j][half * 2 + 1] - base);
-        sum += p0 + p1;
-        *reinterpret_cast<unsigned*>(p_row + j * 8) = pack_pair<config::dtype>(p0, p1);
-      }
-      sums.score_max[i][half] = maximum;
-      sums.score_sum[i][half] = sum;
-    }
-  }
-}
-
-__device__ __forceinline__ void rescale_output(const SharedStorage& shared, const Position& at,
-                                               Accumulators& sums) {
-#pragma unroll
-  for (int i = 0; i < row_tiles; ++i) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float old_maximum = sums.row_max[i][half];
-      const float maximum = merged_maximum(shared, i * 16 + at.lane / 4 + half * 8, old_maximum);
-      const float factor = exp2_approximate(old_maximum - finite_maximum(maximum));
-      sums.row_max[i][half] = maximum;
-#pragma unroll
-      for (int j = 0; j < warp_value_tiles; ++j) {
-        sums.out[i][j][half * 2] *= factor;
-        sums.out[i][j][half * 2 + 1] *= factor;
-      }
-    }
-  }
-}
-
 __device__ __forceinline__ void accumulate_output(const SharedStorage& shared, const Element* v,
                                                   const Position& at, Accumulators& sums) {
   const Element* p_row = shared.p + at.lane % 16 * pitch_p + at.lane / 16 * 8;
@@ -346,25 +199,6 @@ __device__ __forceinline__ void accumulate_output(const SharedStorage& shared, c
           multiply_accumulate<config::dtype>(sums.out[i][j], p[i][0], values[0], values[1]);
           multiply_accumulate<config::dtype>(sums.out[i][j], p[i][1], values[2], values[3]);
         }
-      }
-    }
-  }
-}
-
-// Sums over a warp's own keys, to be merged by all warps after a barrier.
-__device__ __forceinline__ void store_row_sums(SharedStorage& shared, const Position& at,
-                                               const Accumulators& sums) {
-#pragma unroll
-  for (int i = 0; i < score_row_tiles; ++i) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float sum = sums.score_sum[i][half];
-      sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-      sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-      if (at.lane % 4 == 0) {
-        shared
-            .row_parts[at.warp_n][(at.warp_m * score_row_tiles + i) * 16 + at.lane / 4 + half * 8] =
-            sum;
       }
     }
   }
@@ -476,12 +310,15 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   SharedStorage& shared = *reinterpret_cast<SharedStorage*>(shared_bytes);
   const int warp = threadIdx.x / 32;
   const Position at = {warp, static_cast<int>(threadIdx.x % 32), warp / warps_n, warp % warps_n};
-  const SchedulePart part = arguments.parts[blockIdx.y];
   const int num_rows = arguments.seqlen_q * config::q_per_kv;
   const int tiles = (num_rows + config::block_m - 1) / config::block_m;
 
   clear_padding<padded_qk - config::head_dim_qk>(shared);
-  for (int request = part.first_request; request <= part.end_request; ++request) {
+  for (int request = arguments.parts[blockIdx.y].first_request;; ++request) {
+    // Read again per request: kept over the main loop, it would push accumulators out of registers.
+    const SchedulePart part = arguments.parts[blockIdx.y];
+    if (request > part.end_request)
+      break;
     const bool is_end = request == part.end_request;
     if (is_end && part.end_block == 0)
       break;

@@ -23,8 +23,8 @@ class TemplateLibrary {
   // The templates this binary was built with.
   static TemplateLibrary embedded();
 
-  // The templates under `root` (the layout of templates/). Throws TemplateError if one that the
-  // binary embeds is missing there: the two sources are never mixed.
+  // All .cu, .cuh and .h files under `root` (the layout of templates/). Throws TemplateError if a
+  // file that the binary embeds is missing there: the two sources are never mixed.
   static TemplateLibrary from_directory(const std::filesystem::path& root);
 
   // The directory if `root` is not empty, else $ATTNJIT_TEMPLATES if set, else the embedded ones.

@@ -1,0 +1,55 @@
+// tests/golden/<template>/kernel_config.cuh: what the renderer writes for one representative call,
+// byte for byte. ATTNJIT_UPDATE_GOLDEN=1 rewrites the files instead; review the difference.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "attnjit/config_selection.hpp"
+#include "attnjit/kernel_renderer.hpp"
+#include "catch.hpp"
+
+namespace {
+
+using namespace attnjit;
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool wants_update() {
+  const char* variable = std::getenv("ATTNJIT_UPDATE_GOLDEN");
+  return variable != nullptr && std::string_view(variable) == "1";
+}
+
+void check_golden(const std::string& name, const std::string& text) {
+  const std::filesystem::path path =
+      std::filesystem::path(ATTNJIT_SOURCE_DIR) / "tests/golden" / name / "kernel_config.cuh";
+  if (wants_update()) {
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  CHECK(read_text(path) == text);
+}
+
+// DeepSeek-V3 on eight GPUs of which this is one: 16 query heads over the shared latent.
+AttentionDescriptor latent_decode() {
+  AttentionDescriptor descriptor;
+  descriptor.head_dim_qk = 576;
+  descriptor.head_dim_v = 512;
+  descriptor.num_q_heads = 16;
+  descriptor.num_kv_heads = 1;
+  descriptor.value_source = ValueSource::prefix_of_k;
+  return descriptor;
+}
+
+TEST_CASE("the rendered config headers of latent decode on an H200 are the recorded ones") {
+  const TargetDevice device = find_target_device("h200").value();
+  for (const KernelConfig& config : select_configs(latent_decode(), device)) {
+    const RenderedKernel kernel = render(config, device, TemplateLibrary::embedded());
+    check_golden(kernel.name, render_config_header(config));
+  }
+}
+
+}  // namespace

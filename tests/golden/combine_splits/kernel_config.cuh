@@ -1,0 +1,10 @@
+// The constants of one combine_splits kernel.
+#pragma once
+
+#include "device/config_types.cuh"
+
+namespace config {
+constexpr DataType dtype = DataType::bf16;  // element type of out
+constexpr int head_dim_v = 512;  // columns of out
+constexpr int num_warps = 4;  // warps per thread block; one row each
+}  // namespace config

@@ -1,0 +1,20 @@
+// The constants of one paged_decode_sm80 kernel.
+#pragma once
+
+#include "device/config_types.cuh"
+
+namespace config {
+constexpr DataType dtype = DataType::bf16;  // element type of q, k, v and out
+constexpr int head_dim_qk = 576;  // columns of q and k
+constexpr int head_dim_v = 512;  // columns of v and out
+constexpr int q_per_kv = 16;  // query heads that share a kv head; packed into the rows
+constexpr int page_size = 64;  // tokens per page of the cache
+constexpr ValueSource value_source = ValueSource::prefix_of_k;  // v is its own tensor, or the first columns of k
+constexpr MaskKind mask = MaskKind::none;  // which keys a query sees, besides those past the sequence's end
+constexpr DataType dtype_mask = DataType::uint8;  // element type of a materialized mask
+constexpr int block_m = 16;  // query rows per thread block
+constexpr int block_n = 32;  // keys per iteration
+constexpr int num_warps = 4;  // warps per thread block
+constexpr int num_stages = 2;  // KV tiles in flight plus the one in use
+constexpr int shared_memory_bytes = 95232;  // dynamic shared memory of a block
+}  // namespace config

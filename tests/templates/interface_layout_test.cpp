@@ -1,0 +1,120 @@
+// The argument structs of templates/interface, passed by value from the host compiler's code to
+// NVRTC's: both must lay them out alike. A kernel made of static_asserts on the host's numbers.
+#include <cstddef>
+
+#include "attnjit/kernel_key.hpp"
+#include "attnjit/kernel_renderer.hpp"
+#include "attnjit/nvrtc_compiler.hpp"
+#include "catch.hpp"
+#include "interface/decode_schedule.h"
+#include "interface/paged_decode_arguments.h"
+
+namespace {
+
+using namespace attnjit;
+using namespace attnjit::kernel_interface;
+
+std::string assert_equal(const std::string& device_expression, std::size_t host_value) {
+  return "static_assert(" + device_expression + " == " + std::to_string(host_value) + ", \"\");\n";
+}
+
+// Names of a struct and of all its members, once, for both compilers. NVRTC has no offsetof; its
+// __INTADDR__ makes an address a constant.
+#define ATTNJIT_SIZE(type)                          \
+  assert_equal("sizeof(" #type ")", sizeof(type)) + \
+      assert_equal("alignof(" #type ")", alignof(type))
+#define ATTNJIT_MEMBER(type, member)                                                   \
+  assert_equal("__INTADDR__(&((" #type "*)0)->" #member ")", offsetof(type, member)) + \
+      assert_equal("sizeof(" #type "::" #member ")", sizeof(type::member))
+
+std::string schedule_assertions() {
+  return ATTNJIT_SIZE(SchedulePart) + ATTNJIT_MEMBER(SchedulePart, first_request) +
+         ATTNJIT_MEMBER(SchedulePart, first_block) + ATTNJIT_MEMBER(SchedulePart, end_request) +
+         ATTNJIT_MEMBER(SchedulePart, end_block) + ATTNJIT_MEMBER(SchedulePart, first_piece) +
+         ATTNJIT_SIZE(ScheduleArguments) + ATTNJIT_MEMBER(ScheduleArguments, seq_lens) +
+         ATTNJIT_MEMBER(ScheduleArguments, parts) +
+         ATTNJIT_MEMBER(ScheduleArguments, piece_offsets) +
+         ATTNJIT_MEMBER(ScheduleArguments, unit_offsets) +
+         ATTNJIT_MEMBER(ScheduleArguments, batch) + ATTNJIT_MEMBER(ScheduleArguments, num_parts);
+}
+
+std::string stride_assertions() {
+  return ATTNJIT_SIZE(CacheStrides) + ATTNJIT_MEMBER(CacheStrides, batch) +
+         ATTNJIT_MEMBER(CacheStrides, block) + ATTNJIT_MEMBER(CacheStrides, head) +
+         ATTNJIT_MEMBER(CacheStrides, row) + ATTNJIT_SIZE(QueryStrides) +
+         ATTNJIT_MEMBER(QueryStrides, batch) + ATTNJIT_MEMBER(QueryStrides, token) +
+         ATTNJIT_MEMBER(QueryStrides, head) + ATTNJIT_SIZE(MaskStrides) +
+         ATTNJIT_MEMBER(MaskStrides, batch) + ATTNJIT_MEMBER(MaskStrides, head) +
+         ATTNJIT_MEMBER(MaskStrides, query) + ATTNJIT_MEMBER(MaskStrides, key) +
+         ATTNJIT_SIZE(PartialResults) + ATTNJIT_MEMBER(PartialResults, out) +
+         ATTNJIT_MEMBER(PartialResults, lse);
+}
+
+std::string decode_assertions() {
+  return ATTNJIT_SIZE(PagedDecodeArguments) + ATTNJIT_MEMBER(PagedDecodeArguments, q) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, k_cache) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, v_cache) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, mask) + ATTNJIT_MEMBER(PagedDecodeArguments, out) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, lse) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, block_table) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, seq_lens) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, parts) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, piece_offsets) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, partial) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, q_strides) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, out_strides) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, lse_strides) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, k_strides) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, v_strides) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, mask_strides) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, block_table_stride) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, seqlen_q) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, num_kv_heads) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, softmax_scale);
+}
+
+std::string combine_assertions() {
+  return ATTNJIT_SIZE(CombineArguments) + ATTNJIT_MEMBER(CombineArguments, partial) +
+         ATTNJIT_MEMBER(CombineArguments, out) + ATTNJIT_MEMBER(CombineArguments, lse) +
+         ATTNJIT_MEMBER(CombineArguments, piece_offsets) +
+         ATTNJIT_MEMBER(CombineArguments, out_strides) +
+         ATTNJIT_MEMBER(CombineArguments, lse_strides) +
+         ATTNJIT_MEMBER(CombineArguments, num_rows) + ATTNJIT_MEMBER(CombineArguments, seqlen_q) +
+         ATTNJIT_MEMBER(CombineArguments, num_kv_heads) +
+         ATTNJIT_MEMBER(CombineArguments, q_per_kv);
+}
+
+// What NVRTC says about a kernel of these assertions, "" if all hold.
+std::string refusal(const std::string& assertions, const char* arch) {
+  const std::string source =
+      "#include \"interface/decode_schedule.h\"\n"
+      "#include \"interface/paged_decode_arguments.h\"\n"
+      "using namespace attnjit::kernel_interface;\n" +
+      assertions + "extern \"C\" __global__ void probe(PagedDecodeArguments) {}\n";
+  const RenderedKernel kernel =
+      render_source("probe", source, find_target_device(arch).value(), TemplateLibrary::embedded());
+  const NvrtcCompiler compiler;
+  try {
+    compiler.compile(
+        kernel, make_cache_key(kernel, compiler.options(kernel), compiler.toolchain_identity()));
+  } catch (const CompileError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("the argument structs lie alike under the host compiler and NVRTC") {
+  const std::string assertions =
+      schedule_assertions() + stride_assertions() + decode_assertions() + combine_assertions();
+  CHECK(refusal(assertions, "sm_80") == "");
+  CHECK(refusal(assertions, "sm_90a") == "");
+}
+
+TEST_CASE("a struct that lay differently would be refused") {
+  CHECK(refusal(assert_equal("sizeof(SchedulePart)", sizeof(SchedulePart) + 4), "sm_80") != "");
+  CHECK(refusal(assert_equal("__INTADDR__(&((SchedulePart*)0)->end_block)",
+                             offsetof(SchedulePart, end_block) + 4),
+                "sm_80") != "");
+}
+
+}  // namespace

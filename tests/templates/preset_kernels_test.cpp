@@ -1,0 +1,170 @@
+// Every kernel that the presets of tools/models need for decode, over all of them once: it compiles
+// for each architecture and keeps everything in registers.
+#include <sys/types.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../cache/scratch_directory.hpp"
+#include "attnjit/config_selection.hpp"
+#include "attnjit/descriptor_validation.hpp"
+#include "attnjit/kernel_key.hpp"
+#include "attnjit/kernel_renderer.hpp"
+#include "attnjit/model_plan.hpp"
+#include "attnjit/nvrtc_compiler.hpp"
+#include "catch.hpp"
+
+namespace {
+
+using namespace attnjit;
+using attnjit::test::read_text;
+using Problems = std::vector<std::string>;
+
+constexpr const char* architectures[] = {"sm_80", "sm_90a", "sm_100", "sm_120"};
+constexpr std::size_t num_processes = 2;  // NVRTC compiles one kernel at a time per process
+
+struct PlannedDecode {
+  std::string name;  // "deepseek-v3 tp 8"
+  AttentionDescriptor descriptor;
+};
+
+// One preset's decode descriptors; none where `tensor_parallel` does not divide its heads.
+std::vector<PlannedDecode> plan_preset(const std::filesystem::path& file, int tensor_parallel) {
+  PlanOptions options;
+  options.tensor_parallel = tensor_parallel;
+  options.phases = {Phase::decode};
+  std::vector<PlannedDecode> decodes;
+  try {
+    for (const PlannedDescriptor& planned : plan_model(read_text(file), options).planned) {
+      decodes.push_back(
+          {file.stem().string() + " tp " + std::to_string(tensor_parallel), planned.descriptor});
+    }
+  } catch (const ModelError&) {
+    CHECK(tensor_parallel > 1);
+  }
+  return decodes;
+}
+
+std::vector<PlannedDecode> plan_all_presets() {
+  std::vector<PlannedDecode> decodes;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(ATTNJIT_SOURCE_DIR "/tools/models")) {
+    if (entry.path().extension() == ".json") {
+      for (const int tensor_parallel : {1, 8}) {
+        const auto more = plan_preset(entry.path(), tensor_parallel);
+        decodes.insert(decodes.end(), more.begin(), more.end());
+      }
+    }
+  }
+  return decodes;
+}
+
+struct Kernels {
+  std::map<std::string, RenderedKernel> distinct;  // by everything the compiler sees
+  int num_served = 0;
+  int num_refused = 0;
+  Problems unnamed_refusals;  // that name no field of a descriptor
+};
+
+bool names_fields(const DescriptorError& error) {
+  const auto is_field = [](const Violation& violation) {
+    bool found = false;
+    const AttentionDescriptor any;
+    for_each_field(
+        any, [&](std::string_view name, const auto&) { found = found || name == violation.field; });
+    return found && !violation.rule.empty() && !violation.fix.empty();
+  };
+  return !error.violations().empty() &&
+         std::all_of(error.violations().begin(), error.violations().end(), is_field);
+}
+
+void add_kernels(const PlannedDecode& decode, const char* arch, const TemplateLibrary& library,
+                 Kernels& kernels) {
+  const TargetDevice device = find_target_device(arch).value();
+  try {
+    for (const KernelConfig& config : select_configs(decode.descriptor, device)) {
+      RenderedKernel kernel = render(config, device, library);
+      kernels.distinct.emplace(arch + kernel.config, std::move(kernel));
+    }
+    ++kernels.num_served;
+  } catch (const DescriptorError& error) {
+    ++kernels.num_refused;
+    if (!names_fields(error)) {
+      kernels.unnamed_refusals.push_back(decode.name + ": " + error.what());
+    }
+  }
+}
+
+Kernels kernels_of_all_presets() {
+  const TemplateLibrary library = TemplateLibrary::embedded();
+  const std::vector<PlannedDecode> decodes = plan_all_presets();
+  Kernels kernels;
+  for (const char* arch : architectures) {
+    for (const PlannedDecode& decode : decodes) {
+      add_kernels(decode, arch, library, kernels);
+    }
+  }
+  return kernels;
+}
+
+// "" if the kernel compiles and needs no local memory.
+std::string find_problem(const NvrtcCompiler& compiler, const RenderedKernel& kernel) {
+  const std::string subject = kernel.arch + " " + kernel.config;
+  try {
+    const KernelResources used =
+        compiler
+            .compile(kernel, make_cache_key(kernel, compiler.options(kernel),
+                                            compiler.toolchain_identity()))
+            .resources;
+    const int local = used.stack_frame_bytes + used.spill_store_bytes + used.spill_load_bytes;
+    return local == 0 ? "" : subject + ": " + std::to_string(local) + " bytes of local memory\n";
+  } catch (const CompileError& error) {
+    return subject + ": " + error.what() + "\n";
+  }
+}
+
+// Compiles every num_processes-th kernel from `first` on and writes the problems to `report`.
+int compile_share(const Kernels& kernels, std::size_t first, const std::filesystem::path& report) {
+  const NvrtcCompiler compiler;
+  std::string problems;
+  std::size_t index = 0;
+  for (const auto& [text, kernel] : kernels.distinct) {
+    if (index++ % num_processes == first) {
+      problems += find_problem(compiler, kernel);
+    }
+  }
+  test::write_text(report, problems + "done\n");
+  return 0;
+}
+
+TEST_CASE("a preset's decode is served or refused by the names of fields") {
+  const Kernels kernels = kernels_of_all_presets();
+  std::printf(
+      "presets' decodes: %d served, %d refused, %zu distinct kernels on %zu architectures\n",
+      kernels.num_served, kernels.num_refused, kernels.distinct.size(), std::size(architectures));
+  CHECK(kernels.unnamed_refusals == Problems{});
+  CHECK(kernels.num_served > 0);
+  CHECK(kernels.num_refused > 0);
+}
+
+TEST_CASE("the kernels of all presets compile for every architecture without local memory") {
+  const Kernels kernels = kernels_of_all_presets();
+  CHECK(kernels.distinct.size() >= 4 * 3);
+  const test::ScratchDirectory scratch;
+  std::vector<pid_t> children;
+  for (std::size_t share = 0; share < num_processes; ++share) {
+    children.push_back(test::start_child(
+        [&] { return compile_share(kernels, share, scratch.path() / std::to_string(share)); }));
+  }
+  for (std::size_t share = 0; share < num_processes; ++share) {
+    CHECK(test::wait_for_child(children[share]) == 0);
+    CHECK(read_text(scratch.path() / std::to_string(share)) == "done\n");
+  }
+  std::printf("compiled %zu kernels\n", kernels.distinct.size());
+}
+
+}  // namespace
