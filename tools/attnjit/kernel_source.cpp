@@ -83,9 +83,7 @@ KernelSource render_descriptor(const AttentionDescriptor& descriptor,
   const TargetDevice target = find_one_target(request.target);
   const KernelConfig config =
       select_role(descriptor, target, request.role.value_or(KernelRole::attention));
-  return {.kernel = render(config, target, TemplateLibrary::open(request.templates)),
-          .config_json = to_json(config),
-          .key = ""};
+  return {.kernel = render(config, target, TemplateLibrary::open(request.templates)), .key = ""};
 }
 
 // "layers 0-60: deepseek …" for a message: which layers share a descriptor.
@@ -132,9 +130,7 @@ KernelSource read_stored(const SourceRequest& request) {
   refuse_option(!request.templates.empty(), "--templates", "a key, whose source is stored");
   const DiskCache cache(resolve_cache_directory(request.cache_directory), nullptr);
   StoredKernel stored = find_stored_kernel(cache, request.what);
-  return {.kernel = std::move(stored.kernel),
-          .config_json = std::move(stored.metadata.config),
-          .key = std::move(stored.digest)};
+  return {.kernel = std::move(stored.kernel), .key = std::move(stored.digest)};
 }
 
 [[noreturn]] void throw_unknown(const std::string& what) {

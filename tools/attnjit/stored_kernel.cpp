@@ -66,6 +66,7 @@ std::optional<StoredKernel> parse_stored_kernel(const StoredEntry& stored,
     return std::nullopt;  // e.g. the record of a toolchain
   }
   kernel->name = metadata->name;
+  kernel->config = metadata->config;
   kernel->num_threads = metadata->num_threads;
   kernel->shared_memory_bytes = metadata->shared_memory_bytes;
   return StoredKernel{stored.digest, std::move(*kernel), std::move(*metadata)};

@@ -15,7 +15,7 @@ namespace attnjit {
 
 struct StoredKernel {
   std::string digest;
-  RenderedKernel kernel;  // without its config, which metadata holds as JSON
+  RenderedKernel kernel;
   KernelMetadata metadata;
 };
 
