@@ -86,13 +86,13 @@ KernelSource render_descriptor(const AttentionDescriptor& descriptor,
   return {.kernel = render(config, target, TemplateLibrary::open(request.templates)), .key = ""};
 }
 
-// "layers 0-60: deepseek …" for a message: which layers share a descriptor.
+// For a message: which layers share a descriptor.
 std::string list_layers(const std::vector<PlannedDescriptor>& planned) {
-  std::string text;
+  std::vector<std::string> groups;
   for (const PlannedDescriptor& each : planned) {
-    text += fmt::format("\n  layers {}: {}", format_ranges(each.layers), to_json(each.descriptor));
+    groups.push_back(format_ranges(each.layers));
   }
-  return text;
+  return fmt::format("{} (`attnjit plan` shows them)", fmt::join(groups, "; or "));
 }
 
 const PlannedDescriptor& find_layer(const ModelPlan& plan, std::optional<int> layer, Phase phase) {
@@ -102,7 +102,7 @@ const PlannedDescriptor& find_layer(const ModelPlan& plan, std::optional<int> la
   if (!layer) {
     throw UsageError(
         fmt::format("layer is not set, and the {} layers of this model need {} "
-                    "different descriptors; fix: pass --layer with one of{}",
+                    "different descriptors; fix: pass --layer with one of {}",
                     to_string(phase), plan.planned.size(), list_layers(plan.planned)));
   }
   for (const PlannedDescriptor& each : plan.planned) {
@@ -112,7 +112,7 @@ const PlannedDescriptor& find_layer(const ModelPlan& plan, std::optional<int> la
   }
   throw UsageError(
       fmt::format("layer = {}: not a layer with attention of this model, which has {} "
-                  "layers; fix: pass --layer with one of{}",
+                  "layers; fix: pass --layer with one of {}",
                   *layer, plan.num_layers, list_layers(plan.planned)));
 }
 

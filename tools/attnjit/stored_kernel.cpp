@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <stdexcept>
 #include <vector>
 
 #include <fmt/format.h>
@@ -173,7 +174,7 @@ StoredKernel find_stored_kernel(const DiskCache& cache, std::string_view prefix)
     return std::move(kernels.front());
   }
   if (!unreadable.empty()) {
-    throw UnknownKeyError(
+    throw std::runtime_error(
         fmt::format("key = {}: its entry cannot be used ({}); fix: run `attnjit "
                     "warm` again, which replaces it",
                     prefix, unreadable));
