@@ -19,6 +19,7 @@ enum class ExitCode {
   usage = 2,
   unsupported_descriptor = 3,
   missing_toolchain = 5,
+  interrupted = 130,  // 128 + SIGINT, as shells report it
 };
 
 using CommandAction = std::function<ExitCode()>;
@@ -34,5 +35,7 @@ void add_check_command(CLI::App& app, CommandAction& action);
 void add_doctor_command(CLI::App& app, CommandAction& action);
 void add_models_command(CLI::App& app, CommandAction& action);
 void add_plan_command(CLI::App& app, CommandAction& action);
+void add_src_command(CLI::App& app, CommandAction& action);
+void add_warm_command(CLI::App& app, CommandAction& action);
 
 }  // namespace attnjit

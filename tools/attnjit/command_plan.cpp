@@ -13,6 +13,7 @@
 #include "attnjit/descriptor_validation.hpp"
 #include "command.hpp"
 #include "plan_arguments.hpp"
+#include "text_table.hpp"
 
 namespace attnjit {
 namespace {
@@ -77,24 +78,9 @@ json to_document(const std::string& model, const ModelPlan& plan, const PlanOpti
           {"unread_fields", plan.unread_fields}};
 }
 
-// {0, 1, 2, 5} -> "0-2, 5".
-std::string show_layers(const std::vector<int>& layers) {
-  std::vector<std::string> ranges;
-  for (std::size_t first = 0; first < layers.size();) {
-    std::size_t last = first;
-    while (last + 1 < layers.size() && layers[last + 1] == layers[last] + 1) {
-      ++last;
-    }
-    ranges.push_back(first == last ? fmt::format("{}", layers[first])
-                                   : fmt::format("{}-{}", layers[first], layers[last]));
-    first = last + 1;
-  }
-  return fmt::format("{}", fmt::join(ranges, ", "));
-}
-
 void print_planned(const PlannedDescriptor& planned, std::size_t number) {
   fmt::print("\n[{}] {}, {} of the layers: {}\n", number, to_string(planned.phase),
-             planned.layers.size(), show_layers(planned.layers));
+             planned.layers.size(), format_ranges(planned.layers));
   for (const AxisReason& reason : planned.reasons) {
     fmt::print("    {:<15} {:<20} {}\n", reason.field, reason.value, reason.reason);
   }
@@ -111,7 +97,7 @@ void print_plan(const std::string& model, const ModelPlan& plan, const PlanOptio
   }
   if (!plan.layers_without_attention.empty()) {
     fmt::print("\nlayers without softmax attention: {}\n",
-               show_layers(plan.layers_without_attention));
+               format_ranges(plan.layers_without_attention));
   }
   if (!plan.unread_fields.empty()) {
     fmt::print("\nfields of config.json that look like attention and were not understood: {}\n",

@@ -39,7 +39,7 @@ std::string to_document(const KernelSource& source, const std::string& stage) {
                    {"kernel", source.kernel.name},
                    {"entry", source.kernel.entry},
                    {"arch", source.kernel.arch},
-                   {"config", Json::parse(source.config_json)},
+                   {"config", Json::parse(source.kernel.config)},
                    {"stage", stage},
                    {"text", text_of(source, stage)}};
   if (!source.key.empty()) {

@@ -39,10 +39,21 @@ std::filesystem::path require_cache_directory(const WarmCommand& command) {
 }
 
 std::string describe_outcome(const WarmedKernel& kernel) {
-  if (kernel.state == WarmState::compiled) {
-    return fmt::format("compiled in {:.0f} ms", kernel.metadata.compile_milliseconds);
+  switch (kernel.state) {
+    case WarmState::compiled:
+      return fmt::format("compiled in {:.0f} ms", kernel.metadata.compile_milliseconds);
+    case WarmState::cached:
+      return "already cached";
+    case WarmState::compile_failed:
+      return "does not compile";
+    case WarmState::toolchain_failed:
+      return "no compiler for it";
+    case WarmState::not_stored:
+      return "compiled, but the cache cannot be written";
+    case WarmState::not_run:
+      break;
   }
-  return std::string(to_string(kernel.state));
+  return "not run";
 }
 
 WarmRun run_with_progress(const WarmCommand& command, const KernelJobs& list) {

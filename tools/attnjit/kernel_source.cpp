@@ -83,18 +83,16 @@ KernelSource render_descriptor(const AttentionDescriptor& descriptor,
   const TargetDevice target = find_one_target(request.target);
   const KernelConfig config =
       select_role(descriptor, target, request.role.value_or(KernelRole::attention));
-  return {.kernel = render(config, target, TemplateLibrary::open(request.templates)),
-          .config_json = to_json(config),
-          .key = ""};
+  return {.kernel = render(config, target, TemplateLibrary::open(request.templates)), .key = ""};
 }
 
-// "layers 0-60: deepseek …" for a message: which layers share a descriptor.
+// For a message: which layers share a descriptor.
 std::string list_layers(const std::vector<PlannedDescriptor>& planned) {
-  std::string text;
+  std::vector<std::string> groups;
   for (const PlannedDescriptor& each : planned) {
-    text += fmt::format("\n  layers {}: {}", format_ranges(each.layers), to_json(each.descriptor));
+    groups.push_back(format_ranges(each.layers));
   }
-  return text;
+  return fmt::format("{} (`attnjit plan` shows them)", fmt::join(groups, "; or "));
 }
 
 const PlannedDescriptor& find_layer(const ModelPlan& plan, std::optional<int> layer, Phase phase) {
@@ -104,7 +102,7 @@ const PlannedDescriptor& find_layer(const ModelPlan& plan, std::optional<int> la
   if (!layer) {
     throw UsageError(
         fmt::format("layer is not set, and the {} layers of this model need {} "
-                    "different descriptors; fix: pass --layer with one of{}",
+                    "different descriptors; fix: pass --layer with one of {}",
                     to_string(phase), plan.planned.size(), list_layers(plan.planned)));
   }
   for (const PlannedDescriptor& each : plan.planned) {
@@ -114,7 +112,7 @@ const PlannedDescriptor& find_layer(const ModelPlan& plan, std::optional<int> la
   }
   throw UsageError(
       fmt::format("layer = {}: not a layer with attention of this model, which has {} "
-                  "layers; fix: pass --layer with one of{}",
+                  "layers; fix: pass --layer with one of {}",
                   *layer, plan.num_layers, list_layers(plan.planned)));
 }
 
@@ -132,9 +130,7 @@ KernelSource read_stored(const SourceRequest& request) {
   refuse_option(!request.templates.empty(), "--templates", "a key, whose source is stored");
   const DiskCache cache(resolve_cache_directory(request.cache_directory), nullptr);
   StoredKernel stored = find_stored_kernel(cache, request.what);
-  return {.kernel = std::move(stored.kernel),
-          .config_json = std::move(stored.metadata.config),
-          .key = std::move(stored.digest)};
+  return {.kernel = std::move(stored.kernel), .key = std::move(stored.digest)};
 }
 
 [[noreturn]] void throw_unknown(const std::string& what) {

@@ -25,9 +25,8 @@ struct SourceRequest {
 };
 
 struct KernelSource {
-  RenderedKernel kernel;    // one out of the cache has its config only as JSON
-  std::string config_json;  // one line
-  std::string key;          // digest, of one out of the cache; else empty
+  RenderedKernel kernel;
+  std::string key;  // digest, of one out of the cache; else empty
 };
 
 // Throws UsageError for what names nothing or too much, DescriptorError for what no kernel serves,

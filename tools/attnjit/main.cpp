@@ -21,6 +21,8 @@ constexpr AddCommand commands[] = {
     add_doctor_command,
     add_models_command,
     add_plan_command,
+    add_src_command,
+    add_warm_command,
 };
 
 ExitCode report(const std::exception& error, ExitCode code) {

@@ -55,9 +55,7 @@ void add_phases(CLI::App& command, std::vector<Phase>& phases) {
 
 }  // namespace
 
-void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
-  PlanOptions& options = arguments.options;
-  command.add_option("model", arguments.model, "Path of a config.json, or a preset")->required();
+void add_deployment_options(CLI::App& command, PlanOptions& options) {
   command.add_option("--tp", options.tensor_parallel, "Ranks that share the heads")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
@@ -74,7 +72,12 @@ void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
                   "Query tokens per request in decode: 1, plus drafts")
       ->check(CLI::Range(1, 128))
       ->capture_default_str();
-  add_phases(command, options.phases);
+}
+
+void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
+  command.add_option("model", arguments.model, "Path of a config.json, or a preset")->required();
+  add_deployment_options(command, arguments.options);
+  add_phases(command, arguments.options.phases);
 }
 
 ModelPlan make_plan(const PlanArguments& arguments) {

@@ -16,7 +16,11 @@ struct PlanArguments {
   PlanOptions options;
 };
 
-// Declares them on `command`; `arguments` must outlive the parse.
+// Declares --tp, --dtype, --kv-dtype, --page and --max-seqlen-q on `command`; `options` must
+// outlive the parse.
+void add_deployment_options(CLI::App& command, PlanOptions& options);
+
+// Declares model, deployment and --phases on `command`; `arguments` must outlive the parse.
 void add_plan_arguments(CLI::App& command, PlanArguments& arguments);
 
 // Reads the model and plans it. Throws UsageError and ModelError.

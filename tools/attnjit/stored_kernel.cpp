@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <stdexcept>
 #include <vector>
 
 #include <fmt/format.h>
@@ -66,6 +67,7 @@ std::optional<StoredKernel> parse_stored_kernel(const StoredEntry& stored,
     return std::nullopt;  // e.g. the record of a toolchain
   }
   kernel->name = metadata->name;
+  kernel->config = metadata->config;
   kernel->num_threads = metadata->num_threads;
   kernel->shared_memory_bytes = metadata->shared_memory_bytes;
   return StoredKernel{stored.digest, std::move(*kernel), std::move(*metadata)};
@@ -172,7 +174,7 @@ StoredKernel find_stored_kernel(const DiskCache& cache, std::string_view prefix)
     return std::move(kernels.front());
   }
   if (!unreadable.empty()) {
-    throw UnknownKeyError(
+    throw std::runtime_error(
         fmt::format("key = {}: its entry cannot be used ({}); fix: run `attnjit "
                     "warm` again, which replaces it",
                     prefix, unreadable));

@@ -81,6 +81,30 @@ std::string summarize_kernels(const WarmReport& report) {
   return fmt::format("{}: {}", count_of(total, "kernel"), count_outcomes(report));
 }
 
+constexpr std::string_view not_stored_advice =
+    "Warming without a cache keeps nothing, so it stops here; name a directory that can be written "
+    "with --cache-dir or ATTNJIT_CACHE_DIR.\n";
+
+// Kernels that failed for one reason.
+struct Failure {
+  const KernelJob* job;        // of the first
+  const WarmedKernel* kernel;  // of the first
+  std::vector<std::string> names;
+};
+
+// What is wrong with the toolchain is wrong for every kernel of the target: told once.
+void add_failure(std::vector<Failure>& failures, const KernelJob& job, const WarmedKernel& kernel) {
+  const auto same = std::find_if(failures.begin(), failures.end(), [&](const Failure& other) {
+    return kernel.state == WarmState::toolchain_failed && other.kernel->state == kernel.state &&
+           other.job->target.arch == job.target.arch;
+  });
+  if (same != failures.end()) {
+    same->names.push_back(describe(job.config));
+  } else {
+    failures.push_back({&job, &kernel, {describe(job.config)}});
+  }
+}
+
 }  // namespace
 
 WarmCounts count_states(const WarmRun& run) {
@@ -131,21 +155,18 @@ std::string format_refusals(const WarmReport& report) {
 }
 
 std::string format_failures(const WarmReport& report) {
-  std::string text;
-  std::vector<std::string> told;
+  std::vector<Failure> failures;
   for (std::size_t i = 0; i < report.run.kernels.size(); ++i) {
-    const WarmedKernel& kernel = report.run.kernels[i];
-    if (kernel.problem.empty() ||
-        std::find(told.begin(), told.end(), kernel.problem) != told.end()) {
-      continue;
+    if (!report.run.kernels[i].problem.empty()) {
+      add_failure(failures, report.list.jobs[i], report.run.kernels[i]);
     }
-    told.push_back(kernel.problem);
-    text += fmt::format("failed: {}, {}\n{}\n", describe(report.list.jobs[i].config),
-                        report.list.jobs[i].target.arch, kernel.problem);
-    if (kernel.state == WarmState::not_stored) {
-      text +=
-          "Warming without a cache keeps nothing, so it stops here; name a directory that can be "
-          "written with --cache-dir or ATTNJIT_CACHE_DIR.\n";
+  }
+  std::string text;
+  for (const Failure& failure : failures) {
+    text += fmt::format("failed, {}: {}\n{}\n", failure.job->target.arch,
+                        fmt::join(failure.names, "; "), failure.kernel->problem);
+    if (failure.kernel->state == WarmState::not_stored) {
+      text += not_stored_advice;
     }
   }
   return text;

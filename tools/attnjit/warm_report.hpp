@@ -32,8 +32,8 @@ WarmCounts count_states(const WarmRun& run);
 // One row per kernel that is in the cache now; empty if there is none.
 std::string format_warm_table(const WarmReport& report);
 
-// Each descriptor that no kernel serves, with the rules it breaks; each failed kernel, each
-// distinct reason once. Empty if there are none.
+// Each descriptor that no kernel serves, with the rules it breaks; each failed kernel with its
+// reason, one of the toolchain once per target. Empty if there are none.
 std::string format_refusals(const WarmReport& report);
 std::string format_failures(const WarmReport& report);
 
