@@ -69,6 +69,16 @@ void DeviceBuffer::fill(unsigned char value, CUstream_st* stream) {
       "cuMemsetD8Async");
 }
 
+void download_device_memory(const void* source, void* destination, std::size_t bytes,
+                            const DeviceStream& stream) {
+  const DeviceScope scope(stream.device());
+  const auto pointer = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(source));
+  scope.driver.check(
+      scope.driver.api().memcpy_device_to_host_async(destination, pointer, bytes, stream.handle()),
+      "cuMemcpyDtoHAsync");
+  stream.synchronize();
+}
+
 DeviceStream::DeviceStream(int device) : device_(device) {
   const DeviceScope scope(device);
   scope.driver.check(scope.driver.api().stream_create(&stream_, CU_STREAM_NON_BLOCKING),

@@ -9,18 +9,9 @@
 #include "check_kernels.hpp"
 #include "decode_case.hpp"
 #include "decode_problem.hpp"
+#include "reference_comparison.hpp"
 
 namespace attnjit::check {
-
-// The contract's tolerances: |error| <= absolute + relative * |reference|, and the distance of the
-// whole output from the reference, 1 - 2 sum(xy) / sum(x^2 + y^2).
-struct Tolerance {
-  double absolute = 8e-4;
-  double relative = 2.01 / 128;
-  double lse_absolute = 1e-6;
-  double lse_relative = 8.01 / 65536;
-  double cosine_distance = 5e-6;
-};
 
 struct DecodeCheckResult {
   bool passed = false;
@@ -42,7 +33,6 @@ class DecodeChecker {
 
  private:
   void run(DecodeProblem& problem);
-  Comparison compare(const DecodeProblem& problem);
 
   AttentionRuntime& runtime_;
   DeviceStream stream_;

@@ -196,6 +196,11 @@ void DecodeProblem::make_mask(const DeviceStream& stream) {
   fill(mask_.data(), count, descriptor.dtype_mask, case_.seed + 3, stream);
 }
 
+void DecodeProblem::replace_lengths(const std::vector<int>& seq_lens, const DeviceStream& stream) {
+  case_.seq_lens = seq_lens;
+  seq_lens_.upload(seq_lens.data(), seq_lens.size() * sizeof(int), stream.handle());
+}
+
 void DecodeProblem::poison_outputs(const DeviceStream& stream) {
   out_.fill(0xff, stream.handle());
   lse_.fill(0xff, stream.handle());

@@ -25,6 +25,9 @@ class DecodeProblem {
   const int* device_seq_lens() const { return static_cast<const int*>(seq_lens_.data()); }
   int max_seqlen() const { return max_seqlen_; }  // at least 1
 
+  // Other lengths for the same cache, none longer than before.
+  void replace_lengths(const std::vector<int>& seq_lens, const DeviceStream& stream);
+
   // Fills out and lse with NaN.
   void poison_outputs(const DeviceStream& stream);
 

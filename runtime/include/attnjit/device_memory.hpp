@@ -16,6 +16,8 @@ struct CUstream_st;
 
 namespace attnjit {
 
+class DeviceStream;
+
 // Plain device memory.
 class DeviceBuffer {
  public:
@@ -42,6 +44,10 @@ class DeviceBuffer {
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+// Copies from device memory that is someone else's, in stream order, and waits for the copy.
+void download_device_memory(const void* source, void* destination, std::size_t bytes,
+                            const DeviceStream& stream);
 
 // A device buffer that holds `values`, uploaded and ready.
 template <typename Value>

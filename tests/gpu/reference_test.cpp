@@ -1,0 +1,128 @@
+// The GPU's fp64 reference against an independent one on the host, and proof that the comparison
+// can fail.
+#include <cmath>
+#include <vector>
+
+#include "catch.hpp"
+#include "check_kernels.hpp"
+#include "decode_problem.hpp"
+#include "decode_suite.hpp"
+#include "gpu_runtime.hpp"
+#include "host_attention.hpp"
+#include "reference_comparison.hpp"
+#include "reference_decode.hpp"
+
+namespace attnjit {
+namespace {
+
+using check::CheckKernels;
+using check::DecodeCase;
+using check::DecodeProblem;
+
+// The tensors of a problem on the host. The cache is a pool in nhd order.
+struct HostTensors {
+  HostTensors(const DecodeProblem& problem, const DeviceStream& stream)
+      : q(download<std::uint16_t>(problem.call().q, stream)),
+        cache(download<std::uint16_t>(problem.call().k_cache, stream)),
+        table(download<int>(problem.call().block_table, stream)),
+        descriptor(problem.decode_case().descriptor),
+        columns(static_cast<int>(problem.call().block_table.shape[1])) {}
+
+  template <typename Value>
+  static std::vector<Value> download(const TensorView& view, const DeviceStream& stream) {
+    std::vector<Value> values(static_cast<std::size_t>(view.shape[0] * view.strides[0]));
+    download_device_memory(view.data, values.data(), values.size() * sizeof(Value), stream);
+    return values;
+  }
+
+  double cached(int b, int head, int token, int column) const {
+    const int page_size = descriptor.page_size;
+    const int page = table[static_cast<std::size_t>(b * columns + token / page_size)];
+    const std::int64_t row = std::int64_t{page} * page_size + token % page_size;
+    return from_bf16(cache[static_cast<std::size_t>(
+        (row * descriptor.num_kv_heads + head) * descriptor.head_dim_qk + column)]);
+  }
+
+  std::vector<std::uint16_t> q;
+  std::vector<std::uint16_t> cache;
+  std::vector<int> table;
+  AttentionDescriptor descriptor;
+  int columns;
+};
+
+HostResult host_reference(const DecodeProblem& problem, const HostTensors& tensors) {
+  const DecodeCase& decode_case = problem.decode_case();
+  const AttentionDescriptor& descriptor = decode_case.descriptor;
+  HostAttention attention;
+  attention.batch = decode_case.batch();
+  attention.num_q_heads = descriptor.num_q_heads;
+  attention.num_kv_heads = descriptor.num_kv_heads;
+  attention.seqlen_q = decode_case.seqlen_q;
+  attention.head_dim_qk = descriptor.head_dim_qk;
+  attention.head_dim_v = descriptor.head_dim_v;
+  attention.softmax_scale = static_cast<double>(problem.call().softmax_scale);
+  attention.seq_lens = decode_case.seq_lens;
+  attention.q = [&](int b, int head, int query, int column) {
+    const int row = (b * decode_case.seqlen_q + query) * descriptor.num_q_heads + head;
+    return from_bf16(tensors.q[static_cast<std::size_t>(row * descriptor.head_dim_qk + column)]);
+  };
+  attention.k = attention.v = [&](int b, int head, int token, int column) {
+    return tensors.cached(b, head, token, column);
+  };
+  return compute(attention);
+}
+
+TEST_CASE("the fp64 reference on the GPU equals the one on the host") {
+  const DeviceStream stream(0);
+  const CheckKernels kernels = check::load_check_kernels(gpu_runtime().provider(), 0);
+  for (AttentionDescriptor descriptor :
+       {check::mla_descriptor(19, 3), check::gqa_descriptor(12, 4, 72, 3)}) {
+    descriptor.value_source = ValueSource::prefix_of_k;
+    DecodeCase decode_case;
+    decode_case.descriptor = descriptor;
+    decode_case.seqlen_q = 3;
+    decode_case.seq_lens = {0, 2, 65, 200};
+    const DecodeProblem problem(kernels, decode_case, stream, 7);
+    const check::ReferenceResult on_gpu = check::compute_reference(kernels, problem, stream);
+    const HostResult on_host = host_reference(problem, HostTensors(problem, stream));
+    const auto out = download_values<double>(on_gpu.out, on_host.out.size(), stream.handle());
+    const auto lse = download_values<double>(on_gpu.lse, on_host.lse.size(), stream.handle());
+    double worst = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      worst = std::max(worst, std::abs(out[i] - on_host.out[i]));
+    }
+    CHECK(worst < 1e-12);
+    for (std::size_t i = 0; i < lse.size(); ++i) {
+      const bool equal = lse[i] == on_host.lse[i] || std::abs(lse[i] - on_host.lse[i]) < 1e-12;
+      CHECK(equal);
+    }
+  }
+}
+
+TEST_CASE("a result with another scale, or unwritten, fails the comparison") {
+  const DeviceStream stream(0);
+  const CheckKernels kernels = check::load_check_kernels(gpu_runtime().provider(), 0);
+  DecodeCase decode_case;
+  decode_case.descriptor = check::mla_descriptor(16, 1);
+  decode_case.seq_lens = {300, 100};
+  DecodeProblem problem(kernels, decode_case, stream, 1);
+  DecodePlan plan(gpu_runtime().prepare_decode(decode_case.descriptor, 0), 2, 1);
+  plan.update(decode_case.seq_lens, stream.handle());
+  const DeviceBuffer workspace(0, static_cast<std::size_t>(plan.workspace_bytes()));
+
+  problem.poison_outputs(stream);
+  CHECK(compare_with_reference(kernels, problem, stream, {}).mismatches == 2 * 16 * 512 + 2 * 16);
+
+  DecodeCall call = problem.call();
+  run_decode(plan, call, workspace.data(), plan.workspace_bytes(), stream.handle());
+  CHECK(compare_with_reference(kernels, problem, stream, {}).worst_excess < 1);
+
+  call.softmax_scale *= 1.25f;
+  run_decode(plan, call, workspace.data(), plan.workspace_bytes(), stream.handle());
+  const check::Comparison comparison = compare_with_reference(kernels, problem, stream, {});
+  CHECK(comparison.worst_excess > 1);
+  CHECK(comparison.worst_lse_excess > 1);
+}
+
+}  // namespace
+}  // namespace attnjit

@@ -1,0 +1,25 @@
+// The outputs of a decode problem against its fp64 reference. One thread at a time.
+#pragma once
+
+#include "attnjit/device_memory.hpp"
+#include "check_arguments.h"
+#include "check_kernels.hpp"
+#include "decode_problem.hpp"
+
+namespace attnjit::check {
+
+// The contract's tolerances: |error| <= absolute + relative * |reference|, and the distance of the
+// whole output from the reference, 1 - 2 sum(xy) / sum(x^2 + y^2).
+struct Tolerance {
+  double absolute = 8e-4;
+  double relative = 2.01 / 128;
+  double lse_absolute = 1e-6;
+  double lse_relative = 8.01 / 65536;
+  double cosine_distance = 5e-6;
+};
+
+// Compares what is in the problem's out and lse. Throws CudaError.
+Comparison compare_with_reference(const CheckKernels& kernels, const DecodeProblem& problem,
+                                  const DeviceStream& stream, const Tolerance& tolerance);
+
+}  // namespace attnjit::check
