@@ -87,11 +87,14 @@ DecodeTiming time_decode(AttentionRuntime& runtime, const DecodeCase& decode_cas
   run();
   const DeviceGraph graph(stream, run);
   constexpr int warm_up = 3;
+  for (int i = 0; i < warm_up; ++i) {
+    replay(graph, stream, flush);
+  }
   std::vector<double> times;
-  for (int i = 0; i < warm_up + repetitions; ++i) {
+  times.reserve(static_cast<std::size_t>(repetitions));
+  for (int i = 0; i < repetitions; ++i) {
     times.push_back(replay(graph, stream, flush));
   }
-  times.erase(times.begin(), times.begin() + warm_up);
   std::sort(times.begin(), times.end());
   stream.synchronize();
   DecodeTiming timing;
