@@ -26,7 +26,7 @@ DecodeCase example_case(std::vector<int> seq_lens) {
 TEST_CASE("a captured plan and run follow the lengths in device memory") {
   const DeviceStream stream(0);
   const CheckKernels kernels = check::load_check_kernels(gpu_runtime().provider(), 0);
-  DecodeProblem problem(kernels, example_case({5000, 64, 0, 700}), stream, 1);
+  DecodeProblem problem(kernels, example_case({5000, 64, 5, 700}), stream, 1);
   DecodePlan plan(gpu_runtime().prepare_decode(problem.decode_case().descriptor, 0), 4, 1);
   const DeviceBuffer workspace(0, static_cast<std::size_t>(plan.workspace_bytes()));
   const DeviceGraph graph(stream, [&] {
@@ -34,7 +34,7 @@ TEST_CASE("a captured plan and run follow the lengths in device memory") {
     run_decode(plan, problem.call(), workspace.data(), plan.workspace_bytes(), stream.handle());
   });
   for (const std::vector<int>& lengths :
-       {std::vector<int>{5000, 64, 0, 700}, {1, 1, 1, 1}, {4999, 0, 0, 3}, {0, 0, 0, 0}}) {
+       {std::vector<int>{5000, 64, 0, 700}, {1, 1, 1, 1}, {4999, 0, 5, 3}, {0, 0, 0, 0}}) {
     problem.replace_lengths(lengths, stream);
     problem.poison_outputs(stream);
     graph.launch(stream);
