@@ -91,10 +91,7 @@ DecodeTiming time_decode(AttentionRuntime& runtime, const DecodeCase& decode_cas
     replay(graph, stream, flush);
   }
   std::vector<double> times;
-<<<<<<< HEAD
-=======
   times.reserve(static_cast<std::size_t>(repetitions));
->>>>>>> refs/heads/tooling
   for (int i = 0; i < repetitions; ++i) {
     times.push_back(replay(graph, stream, flush));
   }
