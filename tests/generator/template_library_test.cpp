@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 
 #include "attnjit/kernel_renderer.hpp"
 #include "catch.hpp"
@@ -93,6 +94,15 @@ TEST_CASE("every file of templates/ that is device code is embedded") {
       const std::string name = fs::relative(entry.path(), root).generic_string();
       CHECK(embedded.files().contains(name));
     }
+  }
+}
+
+TEST_CASE("the README of templates/ names every file") {
+  std::ifstream file(ATTNJIT_SOURCE_DIR "/templates/README.md");
+  const std::string readme{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const TemplateLibrary embedded = TemplateLibrary::embedded();
+  for (const auto& [name, text] : embedded.files()) {
+    CHECK(contains(readme, "`" + name + "`"));
   }
 }
 

@@ -8,7 +8,7 @@
 
 namespace attnjit {
 
-// One line of JSON holding every field, in declaration order. Stable: it is part of kernel banners.
+// One line of JSON holding every field, in declaration order.
 std::string to_json(const AttentionDescriptor& descriptor);
 
 // Reads a descriptor; absent fields keep their defaults. Throws DescriptorError naming each unknown
