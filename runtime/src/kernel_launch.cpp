@@ -47,7 +47,7 @@ void launch(const LoadedKernel& kernel, LaunchGrid grid, CUstream_st* stream, co
   config.attrs = &attribute;
   config.numAttrs = order == LaunchOrder::overlapping_previous ? 1 : 0;
   // The driver takes a CUkernel for a CUfunction, and the context from the stream.
-  const CUfunction function = reinterpret_cast<CUfunction>(kernel.kernel);
+  auto* const function = reinterpret_cast<CUfunction>(kernel.kernel);
   void* parameters[] = {const_cast<void*>(arguments)};  // only read
   CUresult result = kernel.driver->api().launch_kernel_ex(&config, function, parameters, nullptr);
   if (result == CUDA_ERROR_INVALID_CONTEXT && stream == nullptr) {

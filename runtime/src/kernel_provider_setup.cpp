@@ -15,7 +15,8 @@ void warn_on_stderr(std::string_view warning) {
 
 }  // namespace
 
-KernelProvider::KernelProvider(KernelProviderOptions options) : KernelProvider(options, nullptr) {
+KernelProvider::KernelProvider(const KernelProviderOptions& options)
+    : KernelProvider(options, nullptr) {
   if (options.jit == JitPolicy::forbidden) {
     return;
   }

@@ -52,6 +52,7 @@ Program::Program(const NvrtcLibrary& nvrtc, const RenderedKernel& kernel) : nvrt
 
 nvrtcResult Program::compile(const std::vector<std::string>& options) const {
   std::vector<const char*> pointers;
+  pointers.reserve(options.size());
   for (const std::string& option : options) {
     pointers.push_back(option.c_str());
   }

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double mib = 1024.0 * 1024.0;
-constexpr std::uint64_t least_free_bytes = 64 * 1024 * 1024;  // some hundred kernels
+constexpr std::uint64_t least_free_bytes = std::uint64_t{64} * 1024 * 1024;  // some hundred kernels
 
 struct FileSystemKind {
   std::uint32_t magic;  // statfs(2)

@@ -73,7 +73,7 @@ class KernelProvider {
   // Opens templates and cache and, if jit is allowed, NVRTC. A missing NVRTC is no error yet: what
   // the cache holds is served, as under JitPolicy::forbidden, and the first miss throws
   // ToolchainError. Throws TemplateError.
-  explicit KernelProvider(KernelProviderOptions options);
+  explicit KernelProvider(const KernelProviderOptions& options);
 
   // The same with a compiler of the caller's; null is like a missing NVRTC.
   KernelProvider(KernelProviderOptions options, std::shared_ptr<const KernelCompiler> compiler);
