@@ -2,7 +2,7 @@
 // 9.7.9.25.3, "Non-bulk copy".
 #pragma once
 
-#include "device/mma_sm80.cuh"
+#include "device/shared_address.cuh"
 
 // Copies 16 bytes, or writes 16 zeros when `valid` is false; `source` must be mapped memory only if
 // valid.

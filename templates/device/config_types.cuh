@@ -2,6 +2,6 @@
 // name that is missing here is a compile error, never a silent mismatch.
 #pragma once
 
-enum class DataType { bf16, fp16, fp32, uint8 };
+enum class DataType { bf16, fp16, fp32, fp8_e4m3, uint8 };
 enum class ValueSource { separate, prefix_of_k };
 enum class MaskKind { none, causal, materialized_bool, materialized_additive };

@@ -2,10 +2,7 @@
 #pragma once
 
 #include "device/numeric_types.cuh"
-
-__device__ __forceinline__ unsigned shared_address(const void* pointer) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
+#include "device/shared_address.cuh"
 
 // Four 8x8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.
 // PTX ISA 9.7.14.5.15, ldmatrix.

@@ -1,0 +1,48 @@
+// The accumulators of wgmma as operands of an asm statement, whose list is fixed text: for each n,
+// ATTNJIT_REGISTERS_<n> names operands 0 to n / 2 - 1, ATTNJIT_OUTPUTS_<n> binds them to float
+// d[n / 2]. Included by device/wgmma_sm90.cuh alone.
+#pragma once
+
+#define ATTNJIT_REGISTERS_8 "%0, %1, %2, %3"
+#define ATTNJIT_REGISTERS_16 ATTNJIT_REGISTERS_8 ", %4, %5, %6, %7"
+#define ATTNJIT_REGISTERS_24 ATTNJIT_REGISTERS_16 ", %8, %9, %10, %11"
+#define ATTNJIT_REGISTERS_32 ATTNJIT_REGISTERS_24 ", %12, %13, %14, %15"
+#define ATTNJIT_REGISTERS_40 ATTNJIT_REGISTERS_32 ", %16, %17, %18, %19"
+#define ATTNJIT_REGISTERS_48 ATTNJIT_REGISTERS_40 ", %20, %21, %22, %23"
+#define ATTNJIT_REGISTERS_56 ATTNJIT_REGISTERS_48 ", %24, %25, %26, %27"
+#define ATTNJIT_REGISTERS_64 ATTNJIT_REGISTERS_56 ", %28, %29, %30, %31"
+#define ATTNJIT_REGISTERS_80 ATTNJIT_REGISTERS_64 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define ATTNJIT_REGISTERS_96 ATTNJIT_REGISTERS_80 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define ATTNJIT_REGISTERS_128 \
+  ATTNJIT_REGISTERS_96        \
+  ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define ATTNJIT_REGISTERS_176                                                             \
+  ATTNJIT_REGISTERS_128                                                                   \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80" \
+  ", %81, %82, %83, %84, %85, %86, %87"
+#define ATTNJIT_REGISTERS_192 ATTNJIT_REGISTERS_176 ", %88, %89, %90, %91, %92, %93, %94, %95"
+#define ATTNJIT_REGISTERS_256                                                              \
+  ATTNJIT_REGISTERS_192                                                                    \
+  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110" \
+  ", %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124"   \
+  ", %125, %126, %127"
+
+#define ATTNJIT_BIND_4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define ATTNJIT_BIND_16(i) \
+  ATTNJIT_BIND_4(i), ATTNJIT_BIND_4(i + 4), ATTNJIT_BIND_4(i + 8), ATTNJIT_BIND_4(i + 12)
+
+#define ATTNJIT_OUTPUTS_8 ATTNJIT_BIND_4(0)
+#define ATTNJIT_OUTPUTS_16 ATTNJIT_OUTPUTS_8, ATTNJIT_BIND_4(4)
+#define ATTNJIT_OUTPUTS_24 ATTNJIT_OUTPUTS_16, ATTNJIT_BIND_4(8)
+#define ATTNJIT_OUTPUTS_32 ATTNJIT_OUTPUTS_24, ATTNJIT_BIND_4(12)
+#define ATTNJIT_OUTPUTS_40 ATTNJIT_OUTPUTS_32, ATTNJIT_BIND_4(16)
+#define ATTNJIT_OUTPUTS_48 ATTNJIT_OUTPUTS_40, ATTNJIT_BIND_4(20)
+#define ATTNJIT_OUTPUTS_56 ATTNJIT_OUTPUTS_48, ATTNJIT_BIND_4(24)
+#define ATTNJIT_OUTPUTS_64 ATTNJIT_OUTPUTS_56, ATTNJIT_BIND_4(28)
+#define ATTNJIT_OUTPUTS_80 ATTNJIT_OUTPUTS_64, ATTNJIT_BIND_4(32), ATTNJIT_BIND_4(36)
+#define ATTNJIT_OUTPUTS_96 ATTNJIT_OUTPUTS_80, ATTNJIT_BIND_4(40), ATTNJIT_BIND_4(44)
+#define ATTNJIT_OUTPUTS_128 ATTNJIT_OUTPUTS_96, ATTNJIT_BIND_16(48)
+#define ATTNJIT_OUTPUTS_176 \
+  ATTNJIT_OUTPUTS_128, ATTNJIT_BIND_16(64), ATTNJIT_BIND_4(80), ATTNJIT_BIND_4(84)
+#define ATTNJIT_OUTPUTS_192 ATTNJIT_OUTPUTS_176, ATTNJIT_BIND_4(88), ATTNJIT_BIND_4(92)
+#define ATTNJIT_OUTPUTS_256 ATTNJIT_OUTPUTS_192, ATTNJIT_BIND_16(96), ATTNJIT_BIND_16(112)
