@@ -58,6 +58,12 @@ PagedDecodeConfig fit_tile(PagedDecodeConfig config, const TargetDevice& device)
   return config;
 }
 
+// With one query token the causal mask hides nothing that the length does not.
+MaskKind effective_mask(const AttentionDescriptor& descriptor) {
+  const bool is_trivial = descriptor.mask == MaskKind::causal && descriptor.max_seqlen_q == 1;
+  return is_trivial ? MaskKind::none : descriptor.mask;
+}
+
 PagedDecodeConfig select_paged_decode(const AttentionDescriptor& descriptor,
                                       const TargetDevice& device) {
   PagedDecodeConfig config;
@@ -67,9 +73,7 @@ PagedDecodeConfig select_paged_decode(const AttentionDescriptor& descriptor,
   config.q_per_kv = descriptor.q_per_kv();
   config.page_size = descriptor.page_size;
   config.value_source = descriptor.value_source;
-  // With one query token the causal mask hides nothing that the length does not.
-  const bool trivially_causal = descriptor.mask == MaskKind::causal && descriptor.max_seqlen_q == 1;
-  config.mask = trivially_causal ? MaskKind::none : descriptor.mask;
+  config.mask = effective_mask(descriptor);
   config.dtype_mask = descriptor.dtype_mask;
 
   const int rows = descriptor.max_seqlen_q * config.q_per_kv;
@@ -92,20 +96,69 @@ PagedDecodeConfig select_paged_decode(const AttentionDescriptor& descriptor,
                           "use a GPU with more shared memory per block"}});
 }
 
+constexpr int box_columns = 64;  // of TMA and wgmma with the 128-byte swizzle
+constexpr int swapped_tokens = 64;
+constexpr int most_swapped_rows = 32;  // beyond it the accumulators of one warpgroup do not fit
+
+// Whether kernels/swapped_decode_sm90.cu serves the descriptor: few rows over a latent cache, on a
+// GPU with wgmma.
+bool is_swapped_decode(const AttentionDescriptor& descriptor, const TargetDevice& device) {
+  const int rows = descriptor.max_seqlen_q * descriptor.q_per_kv();
+  return device.arch == "sm_90a" && descriptor.value_source == ValueSource::prefix_of_k &&
+         descriptor.head_dim_qk % box_columns == 0 && descriptor.head_dim_v % box_columns == 0 &&
+         rows <= most_swapped_rows && descriptor.page_size % swapped_tokens == 0 &&
+         (descriptor.mask == MaskKind::none || descriptor.mask == MaskKind::causal);
+}
+
+SwappedDecodeConfig select_swapped_decode(const AttentionDescriptor& descriptor,
+                                          const TargetDevice& device) {
+  SwappedDecodeConfig config;
+  config.dtype = descriptor.dtype_q;
+  config.head_dim_qk = descriptor.head_dim_qk;
+  config.head_dim_v = descriptor.head_dim_v;
+  config.q_per_kv = descriptor.q_per_kv();
+  config.page_size = descriptor.page_size;
+  config.value_source = descriptor.value_source;
+  config.mask = effective_mask(descriptor);
+  config.block_rows = (descriptor.max_seqlen_q * config.q_per_kv + 7) / 8 * 8;
+  config.num_consumers = 2;
+  // The next tile's first boxes arrive while this one is used: half a tile of them hides the
+  // latency.
+  const int boxes = config.head_dim_qk / box_columns;
+  config.ring_boxes = boxes + boxes / 2;
+  do {
+    config.shared_memory_bytes = shared_memory_bytes(config);
+  } while (config.shared_memory_bytes > device.shared_memory_per_block &&
+           --config.ring_boxes >= boxes);
+  return config;
+}
+
+constexpr int combine_warps = 16;
+
+CombineConfig select_combine(const AttentionDescriptor& descriptor, const TargetDevice& device,
+                             int warps_per_unit) {
+  CombineConfig config;
+  config.dtype = descriptor.dtype_out;
+  config.head_dim_v = descriptor.head_dim_v;
+  config.num_warps = combine_warps;
+  config.warps_per_unit = warps_per_unit;
+  config.overlaps_attention = device.compute_capability >= 90;
+  return config;
+}
+
 }  // namespace
 
 std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
                                          const TargetDevice& device) {
   validate(descriptor);
-  const PagedDecodeConfig decode = select_paged_decode(descriptor, device);
-  CombineConfig combine;
-  combine.dtype = descriptor.dtype_out;
-  combine.head_dim_v = descriptor.head_dim_v;
-  combine.num_warps = 4;
+  const KernelConfig decode = is_swapped_decode(descriptor, device)
+                                  ? KernelConfig(select_swapped_decode(descriptor, device))
+                                  : KernelConfig(select_paged_decode(descriptor, device));
   ScheduleConfig schedule;
-  schedule.block_n = decode.block_n;
+  schedule.block_n = decode_tile(decode).block_n;
   schedule.num_threads = 1024;
-  return {decode, combine, schedule};
+  return {decode, select_combine(descriptor, device, 1),
+          select_combine(descriptor, device, combine_warps), schedule};
 }
 
 }  // namespace attnjit

@@ -1,6 +1,8 @@
 #include "attnjit/kernel_config.hpp"
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -17,16 +19,57 @@ std::string describe_fields(const PagedDecodeConfig& config) {
                      config.num_warps);
 }
 
+std::string describe_fields(const SwappedDecodeConfig& config) {
+  return fmt::format("{} {}/{} x{} page {} {} rows {} consumers {} ring {}",
+                     to_string(config.dtype), config.head_dim_qk, config.head_dim_v,
+                     config.q_per_kv, config.page_size, to_string(config.mask), config.block_rows,
+                     config.num_consumers, config.ring_boxes);
+}
+
 std::string describe_fields(const CombineConfig& config) {
-  return fmt::format("{} {} warps {}", to_string(config.dtype), config.head_dim_v,
-                     config.num_warps);
+  return fmt::format("{} {} warps {} per row {}", to_string(config.dtype), config.head_dim_v,
+                     config.num_warps, config.warps_per_unit);
 }
 
 std::string describe_fields(const ScheduleConfig& config) {
   return fmt::format("n{} threads {}", config.block_n, config.num_threads);
 }
 
+constexpr int swapped_tile_tokens = 64;  // M of wgmma
+
+std::optional<DecodeTile> tile_of(const PagedDecodeConfig& config) {
+  return DecodeTile{.block_m = config.block_m,
+                    .block_n = config.block_n,
+                    .q_per_kv = config.q_per_kv,
+                    .parts_per_block = 1,
+                    .num_threads = config.num_warps * 32,
+                    .shared_memory_bytes = config.shared_memory_bytes};
+}
+
+std::optional<DecodeTile> tile_of(const SwappedDecodeConfig& config) {
+  return DecodeTile{.block_m = config.block_rows,
+                    .block_n = swapped_tile_tokens,
+                    .q_per_kv = config.q_per_kv,
+                    .parts_per_block = config.num_consumers,
+                    .num_threads = (config.num_consumers + 1) * 128,
+                    .shared_memory_bytes = config.shared_memory_bytes};
+}
+
+template <typename Config>
+std::optional<DecodeTile> tile_of(const Config&) {
+  return std::nullopt;
+}
+
 }  // namespace
+
+DecodeTile decode_tile(const KernelConfig& config) {
+  const auto tile = std::visit([](const auto& fields) { return tile_of(fields); }, config);
+  if (!tile) {
+    throw std::invalid_argument(
+        fmt::format("{} is no attention kernel over a schedule", template_of(config).name));
+  }
+  return *tile;
+}
 
 std::string_view to_string(KernelRole role) {
   switch (role) {

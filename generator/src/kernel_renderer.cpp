@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::string_view config_header = "kernel_config.cuh";
 
+std::string_view type_name(bool) {
+  return "bool";
+}
 std::string_view type_name(int) {
   return "int";
 }

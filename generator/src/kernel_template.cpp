@@ -8,6 +8,11 @@ KernelTemplate template_for(const PagedDecodeConfig& config) {
           config.shared_memory_bytes};
 }
 
+KernelTemplate template_for(const SwappedDecodeConfig& config) {
+  return {"swapped_decode_sm90", KernelRole::attention, (config.num_consumers + 1) * 128,
+          config.shared_memory_bytes};
+}
+
 KernelTemplate template_for(const CombineConfig& config) {
   return {"combine_splits", KernelRole::combine, config.num_warps * 32, 0};
 }

@@ -27,4 +27,20 @@ int shared_memory_bytes(const PagedDecodeConfig& config) {
   return queries + tiles + probabilities + row_parts + pages;
 }
 
+int shared_memory_bytes(const SwappedDecodeConfig& config) {
+  constexpr int swizzle_bytes = 1024;  // alignment of everything that wgmma and TMA touch
+  constexpr int tile_tokens = 64;
+  constexpr int box_columns = 64;
+  constexpr int barrier_bytes = 8;
+  const int element_bytes = size_bytes(config.dtype);
+  const int ring = config.ring_boxes * tile_tokens * box_columns * element_bytes;
+  const int queries = config.block_rows * config.head_dim_qk * element_bytes;
+  const int probabilities = config.block_rows * tile_tokens * element_bytes;
+  const int storage = round_up(ring + queries + probabilities, swizzle_bytes);
+  const int column_parts = 4 * config.block_rows * 4;
+  const int barriers = (2 + config.ring_boxes + 2) * barrier_bytes;
+  const int all = config.num_consumers * (storage + column_parts + barriers);
+  return round_up(all, swizzle_bytes) + swizzle_bytes;  // the base is aligned at run time
+}
+
 }  // namespace attnjit

@@ -9,4 +9,7 @@ namespace attnjit {
 // Of kernels/paged_decode_sm80.cu; reads all fields but shared_memory_bytes.
 int shared_memory_bytes(const PagedDecodeConfig& config);
 
+// Of kernels/swapped_decode_sm90.cu; reads all fields but shared_memory_bytes.
+int shared_memory_bytes(const SwappedDecodeConfig& config);
+
 }  // namespace attnjit

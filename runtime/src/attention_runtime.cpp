@@ -66,12 +66,13 @@ std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
   for (const KernelConfig& config : select_configs(descriptor, prepared->target)) {
     prepared->cubins.push_back(state_->load(config, prepared->target));
     const LoadedKernel kernel = prepared->cubins.back()->on_device(device);
-    if (const auto* decode = std::get_if<PagedDecodeConfig>(&config)) {
-      prepared->config = *decode;
+    if (role_of(config) == KernelRole::attention) {
+      prepared->config = config;
+      prepared->tile = decode_tile(config);
       prepared->attention = kernel;
     } else if (const auto* combine = std::get_if<CombineConfig>(&config)) {
-      prepared->combine_config = *combine;
-      prepared->combine = kernel;
+      (combine->warps_per_unit == 1 ? prepared->combine_few : prepared->combine_many) = {*combine,
+                                                                                         kernel};
     } else {
       prepared->schedule_config = std::get<ScheduleConfig>(config);
       prepared->schedule = kernel;

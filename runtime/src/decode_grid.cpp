@@ -9,11 +9,10 @@ constexpr int registers_per_sm = 65536;
 constexpr int most_registers_per_thread = 255;
 constexpr int reserved_bytes_per_block = 1024;  // shared memory that the driver takes for itself
 
-int blocks_per_sm(const PagedDecodeConfig& config, const TargetDevice& device) {
+int blocks_per_sm(const DecodeTile& tile, const TargetDevice& device) {
   const int by_memory =
-      device.shared_memory_per_sm / (config.shared_memory_bytes + reserved_bytes_per_block);
-  const int by_registers =
-      registers_per_sm / (config.num_warps * 32 * (most_registers_per_thread + 1));
+      device.shared_memory_per_sm / (tile.shared_memory_bytes + reserved_bytes_per_block);
+  const int by_registers = registers_per_sm / (tile.num_threads * (most_registers_per_thread + 1));
   return std::max(1, std::min(by_memory, by_registers));
 }
 
@@ -24,18 +23,21 @@ double wave_efficiency(int num_blocks, int slots) {
   return static_cast<double>(num_blocks) / (static_cast<double>(waves) * slots);
 }
 
+// The fewest parts that keep all slots evenly busy; another wave must gain its keep.
 int choose_num_parts(int blocks_per_part, int slots) {
-  constexpr double good_enough = 0.95;
   constexpr int most_waves = 4;
-  const int most = std::max(1, most_waves * slots / blocks_per_part);
+  constexpr double worth_a_wave = 1.05;
   int best = 1;
-  for (int parts = 1; parts <= most; ++parts) {
-    const double efficiency = wave_efficiency(parts * blocks_per_part, slots);
-    if (efficiency > wave_efficiency(best * blocks_per_part, slots)) {
-      best = parts;
+  double best_efficiency = wave_efficiency(blocks_per_part, slots);
+  for (int waves = 1; waves <= most_waves; ++waves) {
+    const int parts = waves * slots / blocks_per_part;  // the most that fit in this many waves
+    if (parts <= best) {
+      continue;
     }
-    if (efficiency >= good_enough) {
-      break;
+    const double efficiency = wave_efficiency(parts * blocks_per_part, slots);
+    if (efficiency > best_efficiency * (waves == 1 ? 1.0 : worth_a_wave)) {
+      best = parts;
+      best_efficiency = efficiency;
     }
   }
   return best;
@@ -43,14 +45,16 @@ int choose_num_parts(int blocks_per_part, int slots) {
 
 }  // namespace
 
-DecodeGrid make_decode_grid(const PagedDecodeConfig& config, const TargetDevice& device,
-                            int num_kv_heads, int seqlen_q) {
+DecodeGrid make_decode_grid(const DecodeTile& tile, const TargetDevice& device, int num_kv_heads,
+                            int seqlen_q) {
   DecodeGrid grid;
-  grid.num_rows = seqlen_q * config.q_per_kv;
-  grid.row_tiles = (grid.num_rows + config.block_m - 1) / config.block_m;
+  grid.num_rows = seqlen_q * tile.q_per_kv;
+  grid.row_tiles = (grid.num_rows + tile.block_m - 1) / tile.block_m;
   grid.num_kv_heads = num_kv_heads;
-  grid.num_parts = choose_num_parts(grid.row_tiles * num_kv_heads,
-                                    device.num_sms * blocks_per_sm(config, device));
+  grid.parts_per_block = tile.parts_per_block;
+  grid.num_parts =
+      tile.parts_per_block *
+      choose_num_parts(grid.row_tiles * num_kv_heads, device.num_sms * blocks_per_sm(tile, device));
   return grid;
 }
 

@@ -38,11 +38,11 @@ AttentionDescriptor descriptor_of(std::span<const std::int64_t> q_shape,
 
 void plan_split(MlaMetadata& metadata, const TargetDevice& target) {
   const auto configs = select_configs(metadata.descriptor, target);
-  const auto& config = std::get<PagedDecodeConfig>(configs.front());
+  const DecodeTile tile = decode_tile(configs.front());
   metadata.grid =
-      make_decode_grid(config, target, metadata.descriptor.num_kv_heads, metadata.seqlen_q);
+      make_decode_grid(tile, target, metadata.descriptor.num_kv_heads, metadata.seqlen_q);
   const HostSchedule schedule =
-      make_host_schedule(metadata.seq_lens, config.block_n, metadata.grid.num_parts);
+      make_host_schedule(metadata.seq_lens, tile.block_n, metadata.grid.num_parts);
   for (std::size_t b = 0; b < metadata.seq_lens.size(); ++b) {
     const int pieces = schedule.piece_offsets[b + 1] - schedule.piece_offsets[b];
     metadata.pieces_per_request.push_back(std::max(1, pieces));

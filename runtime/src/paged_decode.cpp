@@ -8,12 +8,19 @@
 #include "decode_arguments.hpp"
 #include "host_schedule.hpp"
 #include "stream_capture.hpp"
+#include "swapped_arguments.hpp"
 #include "tensor_checks.hpp"
 
 namespace attnjit {
 namespace {
 
 using namespace kernel_interface;
+
+constexpr int combine_chunk_columns = 128;  // as kernels/combine_splits.cu
+
+constexpr std::int64_t ceil_divide(std::int64_t value, std::int64_t divisor) {
+  return (value + divisor - 1) / divisor;
+}
 
 // The partial results fill the workspace: all outputs, then all LSEs.
 PartialResults partial_results(const DecodeGrid& grid, int head_dim_v, void* workspace) {
@@ -35,13 +42,19 @@ void check_workspace(const void* workspace, std::int64_t given, std::int64_t nee
   checks.finish();
 }
 
-void launch_attention(const DecodePlan& plan, const PagedDecodeArguments& arguments,
-                      CUstream_st* stream) {
+void launch_attention(const DecodePlan& plan, const DecodeCall& call,
+                      const PagedDecodeArguments& arguments, CUstream_st* stream) {
   const DecodeGrid& grid = plan.grid();
-  launch(plan.kernels().attention,
-         {static_cast<unsigned>(grid.row_tiles * grid.num_kv_heads),
-          static_cast<unsigned>(grid.num_parts), 1},
-         stream, &arguments);
+  const LaunchGrid blocks = {static_cast<unsigned>(grid.row_tiles * grid.num_kv_heads),
+                             static_cast<unsigned>(grid.num_parts / grid.parts_per_block), 1};
+  const LoadedKernel& kernel = plan.kernels().attention;
+  if (std::holds_alternative<SwappedDecodeConfig>(plan.kernels().config)) {
+    const SwappedDecodeArguments swapped =
+        make_swapped_arguments(plan.kernels().descriptor, call, arguments, kernel.device);
+    launch(kernel, blocks, stream, &swapped);
+  } else {
+    launch(kernel, blocks, stream, &arguments);
+  }
 }
 
 void launch_combine(const DecodePlan& plan, const PagedDecodeArguments& attention,
@@ -59,9 +72,17 @@ void launch_combine(const DecodePlan& plan, const PagedDecodeArguments& attentio
   arguments.seqlen_q = plan.seqlen_q();
   arguments.num_kv_heads = kernels.descriptor.num_kv_heads;
   arguments.q_per_kv = kernels.descriptor.q_per_kv();
-  const std::int64_t rows_per_block = kernels.combine_config.num_warps;
-  const std::int64_t blocks = (arguments.num_rows + rows_per_block - 1) / rows_per_block;
-  launch(kernels.combine, {static_cast<unsigned>(blocks), 1, 1}, stream, &arguments);
+  // Pieces per request, on average, if the schedule fills all parts.
+  constexpr int many_pieces = 8;
+  const bool has_many = plan.grid().num_parts >= many_pieces * plan.batch();
+  const PreparedCombine& combine = has_many ? kernels.combine_many : kernels.combine_few;
+  const std::int64_t units =
+      arguments.num_rows * ceil_divide(kernels.descriptor.head_dim_v, combine_chunk_columns);
+  const std::int64_t blocks =
+      ceil_divide(units, combine.config.num_warps / combine.config.warps_per_unit);
+  launch(combine.kernel, {static_cast<unsigned>(blocks), 1, 1}, stream, &arguments,
+         combine.config.overlaps_attention ? LaunchOrder::overlapping_previous
+                                           : LaunchOrder::after_previous);
 }
 
 }  // namespace
@@ -83,7 +104,7 @@ DecodePlan::DecodePlan(std::shared_ptr<const PreparedDecode> kernels, int max_ba
                "prepare a descriptor with a larger max_seqlen_q");
   }
   checks.finish();
-  grid_ = make_decode_grid(kernels_->config, kernels_->target, kernels_->descriptor.num_kv_heads,
+  grid_ = make_decode_grid(kernels_->tile, kernels_->target, kernels_->descriptor.num_kv_heads,
                            seqlen_q);
   const auto requests = static_cast<std::size_t>(max_batch) + 1;
   parts_ = DeviceBuffer(kernels_->device,
@@ -130,7 +151,7 @@ void DecodePlan::update(std::span<const int> seq_lens, CUstream_st* stream) {
     checks.finish();
   }
   const HostSchedule schedule =
-      make_host_schedule(seq_lens, kernels_->config.block_n, grid_.num_parts);
+      make_host_schedule(seq_lens, kernels_->tile.block_n, grid_.num_parts);
   parts_.upload(schedule.parts.data(), schedule.parts.size() * sizeof(SchedulePart), stream);
   piece_offsets_.upload(schedule.piece_offsets.data(), schedule.piece_offsets.size() * sizeof(int),
                         stream);
@@ -148,7 +169,7 @@ void run_decode(const DecodePlan& plan, const DecodeCall& call, void* workspace,
   arguments.parts = static_cast<const SchedulePart*>(plan.parts_.data());
   arguments.piece_offsets = static_cast<const int*>(plan.piece_offsets_.data());
   arguments.partial = partial_results(plan.grid(), descriptor.head_dim_v, workspace);
-  launch_attention(plan, arguments, stream);
+  launch_attention(plan, call, arguments, stream);
   if (plan.may_split_) {
     launch_combine(plan, arguments, stream);
   }

@@ -15,7 +15,7 @@
 
 namespace attnjit::kernel_interface {
 
-constexpr int overhead_units = 2;
+constexpr int overhead_units = 1;
 
 // What one part computes: blocks [first_block, …) of first_request, all of the requests between,
 // and blocks [0, end_block) of end_request. A part without work has first_request == end_request
@@ -37,10 +37,10 @@ ATTNJIT_HOST_DEVICE inline long long request_units(int seqlen_kv, int block_n) {
   return overhead_units + static_cast<long long>(num_kv_blocks(seqlen_kv, block_n));
 }
 
-// At least overhead_units + 1, so that no part holds nothing but overhead.
+// A part may hold nothing but overhead; it then has no work.
 ATTNJIT_HOST_DEVICE inline long long units_per_part(long long total_units, int num_parts) {
   const long long even = (total_units + num_parts - 1) / num_parts;
-  return even > overhead_units + 1 ? even : overhead_units + 1;
+  return even > 1 ? even : 1;
 }
 
 // The part that computes the first block of a request which begins at `begin` on the line.

@@ -29,11 +29,31 @@ struct PagedDecodeConfig {
   friend bool operator==(const PagedDecodeConfig&, const PagedDecodeConfig&) = default;
 };
 
+// templates/kernels/swapped_decode_sm90.cu: decode of few query rows over a latent cache, by TMA
+// and wgmma with tokens on M and query rows on N.
+struct SwappedDecodeConfig {
+  DataType dtype = DataType::bf16;  // of q, k, v and out
+  int head_dim_qk = 0;
+  int head_dim_v = 0;
+  int q_per_kv = 0;
+  int page_size = 0;
+  ValueSource value_source = ValueSource::prefix_of_k;
+  MaskKind mask = MaskKind::causal;
+  int block_rows = 0;
+  int num_consumers = 0;
+  int ring_boxes = 0;
+  int shared_memory_bytes = 0;
+
+  friend bool operator==(const SwappedDecodeConfig&, const SwappedDecodeConfig&) = default;
+};
+
 // templates/kernels/combine_splits.cu: merges the partial results of split requests by their LSE.
 struct CombineConfig {
   DataType dtype = DataType::bf16;  // of out
   int head_dim_v = 0;
   int num_warps = 0;
+  int warps_per_unit = 0;
+  bool overlaps_attention = false;
 
   friend bool operator==(const CombineConfig&, const CombineConfig&) = default;
 };
@@ -46,7 +66,8 @@ struct ScheduleConfig {
   friend bool operator==(const ScheduleConfig&, const ScheduleConfig&) = default;
 };
 
-using KernelConfig = std::variant<PagedDecodeConfig, CombineConfig, ScheduleConfig>;
+using KernelConfig =
+    std::variant<PagedDecodeConfig, SwappedDecodeConfig, CombineConfig, ScheduleConfig>;
 
 // Calls visit(name, member, comment) for every field: the rendered header, JSON and the tests that
 // perturb each field are built on it, so a new knob cannot be forgotten by one of them.
@@ -68,10 +89,27 @@ void for_each_field(const PagedDecodeConfig& config, Visitor&& visit) {
 }
 
 template <typename Visitor>
+void for_each_field(const SwappedDecodeConfig& config, Visitor&& visit) {
+  visit("dtype", config.dtype, "element type of q, k, v and out");
+  visit("head_dim_qk", config.head_dim_qk, "columns of q and k");
+  visit("head_dim_v", config.head_dim_v, "columns of v and out");
+  visit("q_per_kv", config.q_per_kv, "query heads that share a kv head; packed into the rows");
+  visit("page_size", config.page_size, "tokens per page of the cache");
+  visit("value_source", config.value_source, "v is the first columns of k");
+  visit("mask", config.mask, "which keys a query sees, besides those past the sequence's end");
+  visit("block_rows", config.block_rows, "query rows, N of the products");
+  visit("num_consumers", config.num_consumers, "consumer warpgroups, each on a part of its own");
+  visit("ring_boxes", config.ring_boxes, "boxes of 64 tokens by 64 columns in a consumer's ring");
+  visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
+}
+
+template <typename Visitor>
 void for_each_field(const CombineConfig& config, Visitor&& visit) {
   visit("dtype", config.dtype, "element type of out");
   visit("head_dim_v", config.head_dim_v, "columns of out");
-  visit("num_warps", config.num_warps, "warps per thread block; one row each");
+  visit("num_warps", config.num_warps, "warps per thread block");
+  visit("warps_per_unit", config.warps_per_unit, "warps that share the pieces of a row's chunk");
+  visit("overlaps_attention", config.overlaps_attention, "launched before the attention has ended");
 }
 
 template <typename Visitor>
@@ -79,6 +117,19 @@ void for_each_field(const ScheduleConfig& config, Visitor&& visit) {
   visit("block_n", config.block_n, "keys per block, the unit of splitting");
   visit("num_threads", config.num_threads, "threads of the one block");
 }
+
+// What the launch of an attention kernel over a schedule follows from.
+struct DecodeTile {
+  int block_m = 0;  // query rows per thread block
+  int block_n = 0;  // keys per block of the schedule
+  int q_per_kv = 0;
+  int parts_per_block = 1;  // parts of the schedule that one thread block works on
+  int num_threads = 0;
+  int shared_memory_bytes = 0;
+};
+
+// Of a kernel whose role is attention; throws std::invalid_argument for another.
+DecodeTile decode_tile(const KernelConfig& config);
 
 // Which stage of an operation a kernel serves.
 enum class KernelRole { attention, combine, schedule };

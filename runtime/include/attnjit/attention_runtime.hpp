@@ -23,16 +23,22 @@ class ColdKernelError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+struct PreparedCombine {
+  CombineConfig config;
+  LoadedKernel kernel;
+};
+
 // The kernels of one paged-decode descriptor, loaded on one device. Cheap to copy; immutable.
 struct PreparedDecode {
   AttentionDescriptor descriptor;
   TargetDevice target;
   int device = 0;  // CUDA ordinal
-  PagedDecodeConfig config;
+  KernelConfig config;  // of `attention`
+  DecodeTile tile;
   ScheduleConfig schedule_config;
-  CombineConfig combine_config;
   LoadedKernel attention;
-  LoadedKernel combine;
+  PreparedCombine combine_few;   // for requests cut into few pieces
+  PreparedCombine combine_many;  // for requests cut into many
   LoadedKernel schedule;
   std::vector<std::shared_ptr<LoadedCubin>> cubins;  // own what the kernels point to
 };

@@ -1,0 +1,16 @@
+// PagedDecodeArguments -> SwappedDecodeArguments: the tensor maps of kernels/swapped_decode_sm90.cu.
+// Allocates nothing; thread-safe.
+#pragma once
+
+#include "attnjit/paged_decode.hpp"
+#include "interface/swapped_decode_arguments.h"
+
+namespace attnjit {
+
+// Encodes the maps of a checked call. Throws ArgumentError for a cache that no map can describe,
+// CudaError.
+kernel_interface::SwappedDecodeArguments make_swapped_arguments(
+    const AttentionDescriptor& descriptor, const DecodeCall& call,
+    const kernel_interface::PagedDecodeArguments& arguments, int device);
+
+}  // namespace attnjit

@@ -1,0 +1,83 @@
+// A thread block of kernels/swapped_decode_sm90.cu: the sizes that follow from its config, and its
+// shared memory. Every consumer warpgroup works on a part of the schedule of its own, with its own
+// ring of KV tiles, so that one computes while the other's tile is on its way.
+#pragma once
+
+#include "kernel_config.cuh"
+
+#include "device/numeric_types.cuh"
+
+constexpr int box_columns = 64;  // 128 bytes: one swizzle span
+constexpr int tile_tokens = 64;  // M of a score product
+constexpr int num_boxes = config::head_dim_qk / box_columns;
+constexpr int num_value_boxes = config::head_dim_v / box_columns;
+constexpr int box_elements = tile_tokens * box_columns;
+constexpr int tile_bytes = num_boxes * box_elements * 2;
+constexpr int rows = config::block_rows;  // query rows, N of both products
+constexpr int row_tiles = rows / 8;
+constexpr int warpgroup_threads = 128;
+constexpr int num_threads = (config::num_consumers + 1) * warpgroup_threads;
+
+static_assert(config::head_dim_qk % box_columns == 0 && config::head_dim_v % box_columns == 0,
+              "heads are loaded in boxes of 64 columns");
+static_assert(config::page_size % tile_tokens == 0, "a tile lies within one page");
+static_assert(rows % 8 == 0 && rows <= 64, "rows are N of wgmma");
+static_assert(config::ring_boxes >= num_boxes && config::ring_boxes < 2 * num_boxes,
+              "a ring holds one tile and part of the next");
+static_assert(config::value_source == ValueSource::prefix_of_k, "V is read from the K tile");
+
+// Boxes of a tile lie in the ring in the order in which the consumer is done with them: those that
+// are no part of V first.
+__device__ constexpr int box_at(int position) {
+  return position < num_boxes - num_value_boxes ? num_value_boxes + position
+                                                : position - (num_boxes - num_value_boxes);
+}
+
+// Where a tile begins in a consumer's ring of boxes.
+struct RingPosition {
+  int first = 0;
+  int tile = 0;         // counted over the kernel's life
+  unsigned parity = 0;  // of `first`'s current use
+
+  // The ring's slot of the box at `position` of the tile.
+  __device__ __forceinline__ int slot(int position) const {
+    const int index = first + position;
+    return index < config::ring_boxes ? index : index - config::ring_boxes;
+  }
+
+  __device__ __forceinline__ unsigned parity_of(int position) const {
+    return first + position < config::ring_boxes ? parity : parity ^ 1;
+  }
+
+  __device__ __forceinline__ void advance() {
+    parity = parity_of(num_boxes);
+    first = slot(num_boxes);
+    ++tile;
+  }
+};
+
+// Of one consumer. Tiles and rows are aligned to the swizzle's 1024-byte pattern.
+struct ConsumerStorage {
+  alignas(1024) Element kv[config::ring_boxes][box_elements];
+  alignas(1024) Element q[num_boxes][rows * box_columns];
+  alignas(1024) Element p[rows * tile_tokens];  // probabilities, [row, token], swizzled
+};
+
+// Of the four warps of one consumer: maxima of a tile, then sums.
+using ColumnParts = float[4][rows];
+
+struct ConsumerBarriers {
+  unsigned long long tile_full[2];  // of even and odd tiles
+  unsigned long long box_empty[config::ring_boxes];
+  unsigned long long q_full;
+  unsigned long long q_empty;
+};
+
+struct SharedStorage {
+  ConsumerStorage consumers[config::num_consumers];
+  alignas(16) ColumnParts column_parts[config::num_consumers];
+  ConsumerBarriers barriers[config::num_consumers];
+};
+// The dynamic shared memory begins anywhere: the kernel rounds up to 1024.
+static_assert(sizeof(SharedStorage) + 1024 == config::shared_memory_bytes,
+              "the host's shared-memory plan differs from SharedStorage");

@@ -1,0 +1,423 @@
+// Split-KV decode for few query rows over a latent cache (MLA), by wgmma and TMA with the operands
+// swapped: tokens on M, query rows on N in steps of 8, so that no head is padded to a tile of 64.
+// Grid: x = kv heads, y = parts of the schedule / consumers.
+//
+// Each consumer warpgroup works on a part of its own: S^T = K Q^T, softmax over tokens, P to shared
+// memory, O^T += V^T P^T, with V read from the K tile. One producer warp per consumer keeps its
+// ring of tiles full, box by box as the consumer is done with them.
+#include "kernel_config.cuh"
+
+#include "device/barrier_sm90.cuh"
+#include "device/decode_range.cuh"
+#include "device/launch_sm90.cuh"
+#include "device/matrix_descriptor_sm90.cuh"
+#include "device/registers_sm90.cuh"
+#include "device/swapped_decode_block.cuh"
+#include "device/swapped_decode_softmax.cuh"
+#include "device/tensor_copy_sm90.cuh"
+#include "device/wgmma_sm90.cuh"
+#include "interface/swapped_decode_arguments.h"
+
+using namespace attnjit::kernel_interface;
+
+namespace {
+
+constexpr bool moves_registers = config::num_consumers == 2;
+// A block has 168 registers for each of its 384 threads; what producers give up, consumers get.
+constexpr int producer_registers = rows > 24 ? 40 : 56;
+constexpr int consumer_registers = rows > 24 ? 232 : 224;
+static_assert(producer_registers + 2 * consumer_registers <= 3 * 168, "a deadlock otherwise");
+
+// Each thread of a warp takes some of a consumer's barriers.
+__device__ __forceinline__ void init_barriers(SharedStorage& shared) {
+  const int consumer = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  if (consumer < config::num_consumers) {
+    ConsumerBarriers& barriers = shared.barriers[consumer];
+    constexpr int warps = 4;  // that release a box, and the queries
+    if (lane < config::ring_boxes)
+      init_barrier(shared_address(&barriers.box_empty[lane]), warps);
+    if (lane < 2)
+      init_barrier(shared_address(&barriers.tile_full[lane]), 1);
+    if (lane == 2)
+      init_barrier(shared_address(&barriers.q_full), 1);
+    if (lane == 3)
+      init_barrier(shared_address(&barriers.q_empty), warps);
+    fence_barrier_init();
+  }
+  __syncthreads();  // barriers are ready for all roles
+}
+
+// ---- producer: one warp per consumer ----
+
+__device__ __forceinline__ void load_queries(const SwappedDecodeArguments& arguments,
+                                             ConsumerStorage& storage, ConsumerBarriers& barriers,
+                                             const DecodeRange& range, unsigned parity) {
+  wait(shared_address(&barriers.q_empty), parity ^ 1);  // the rows before are no longer read
+  const unsigned full = shared_address(&barriers.q_full);
+  const int num_rows = arguments.call.seqlen_q * config::q_per_kv;
+  arrive_expect_bytes(full, num_boxes * num_rows * box_columns * 2);
+  for (int box = 0; box < num_boxes; ++box) {
+    load_tensor(shared_address(storage.q[box]), arguments.q, full, box * box_columns,
+                blockIdx.x * config::q_per_kv, 0, range.request, 0);
+  }
+}
+
+__device__ __forceinline__ void load_tile(const SwappedDecodeArguments& arguments,
+                                          ConsumerStorage& storage, ConsumerBarriers& barriers,
+                                          const RingPosition& at, int request, int token,
+                                          int page) {
+  const unsigned full = shared_address(&barriers.tile_full[at.tile % 2]);
+  const int batch = request * arguments.kv_batch_step;
+#pragma unroll 1
+  for (int i = 0; i < num_boxes; ++i) {
+    const int slot = at.slot(i);
+    wait(shared_address(&barriers.box_empty[slot]), at.parity_of(i) ^ 1);
+    if (i == 0)
+      arrive_expect_bytes(full, tile_bytes);
+    load_tensor(shared_address(storage.kv[slot]), arguments.kv, full, box_at(i) * box_columns,
+                token % config::page_size, blockIdx.x, page, batch);
+  }
+}
+
+// The pages of 32 tiles from `block` on, one per lane.
+__device__ __forceinline__ int find_pages(const PagedDecodeArguments& call,
+                                          const DecodeRange& range, int block, int lane) {
+  const int* table = call.block_table + range.request * call.block_table_stride;
+  const int tile = block + lane;
+  return tile < range.end_block && range.seqlen_kv > 0
+             ? table[tile * tile_tokens / config::page_size]
+             : 0;
+}
+
+__device__ __forceinline__ DecodeRange range_of(const PagedDecodeArguments& call,
+                                                const SchedulePart& part, int request) {
+  return decode_range(part, request, call.seq_lens, call.piece_offsets, tile_tokens);
+}
+
+__device__ __forceinline__ bool has_tiles(const DecodeRange& range) {
+  return range.seqlen_kv > 0 && range.first_block < range.end_block;
+}
+
+__device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
+                                        SharedStorage& shared, const SchedulePart& part,
+                                        int consumer, int lane) {
+  ConsumerStorage& storage = shared.consumers[consumer];
+  ConsumerBarriers& barriers = shared.barriers[consumer];
+  const PagedDecodeArguments& call = arguments.call;
+  const int end_request = end_request_of(part);
+  RingPosition ring;
+  unsigned q_parity = 0;
+  if (part.first_request >= end_request)
+    return;
+  DecodeRange range = range_of(call, part, part.first_request);
+  int pages = find_pages(call, range, range.first_block, lane);
+  while (true) {
+    // The next request's lengths and pages are looked up while this one's tiles are on their way.
+    const bool is_last = range.request + 1 == end_request;
+    const DecodeRange next = is_last ? range : range_of(call, part, range.request + 1);
+    const int next_pages = is_last ? 0 : find_pages(call, next, next.first_block, lane);
+    for (int block = range.first_block; has_tiles(range) && block < range.end_block; ++block) {
+      const int ahead = (block - range.first_block) % 32;
+      if (ahead == 0 && block > range.first_block)
+        pages = find_pages(call, range, block, lane);
+      const int page = __shfl_sync(0xffffffffu, pages, ahead);
+      if (lane == 0) {
+        if (block == range.first_block) {
+          load_queries(arguments, storage, barriers, range, q_parity);
+        }
+        load_tile(arguments, storage, barriers, ring, range.request, block * tile_tokens, page);
+      }
+      __syncwarp();
+      ring.advance();
+    }
+    if (is_last)
+      return;
+    if (has_tiles(range))
+      q_parity ^= 1;
+    range = next;
+    pages = next_pages;
+  }
+}
+
+// ---- consumer: one warpgroup ----
+
+struct Position {
+  int consumer;
+  int warp;  // of the warpgroup
+  int lane;
+};
+
+using Output = float[num_value_boxes][rows / 2];
+
+// One arrival per warp: its lanes have no access of the shared memory left.
+__device__ __forceinline__ void release(unsigned long long& barrier, const Position& at) {
+  __syncwarp();
+  if (at.lane == 0)
+    arrive(shared_address(&barrier));
+}
+
+// V rows past the sequence's end hold anything, NaN too, and 0 * NaN is NaN: zero them.
+__device__ __forceinline__ void clear_rows(ConsumerStorage& storage, const RingPosition& ring,
+                                           int first_row, const Position& at) {
+  const int chunks = (tile_tokens - first_row) * 8;  // of 16 bytes, in one box
+  for (int box = num_boxes - num_value_boxes; box < num_boxes; ++box) {
+    Element* rows_to_clear = &storage.kv[ring.slot(box)][first_row * box_columns];
+    for (int i = at.warp * 32 + at.lane; i < chunks; i += warpgroup_threads) {
+      *reinterpret_cast<uint4*>(rows_to_clear + i * 8) = make_uint4(0, 0, 0, 0);
+    }
+  }
+  fence_proxy_async();
+  sync_consumer(at.consumer);  // all rows are cleared
+}
+
+__device__ __forceinline__ unsigned long long box_descriptor(const ConsumerStorage& storage,
+                                                             int slot) {
+  return make_matrix_descriptor(shared_address(storage.kv[slot]), 0, 1024, Swizzle::b128);
+}
+
+// Keeps the compiler from computing what follows from `value` once and for all before a loop, which
+// would take a register for every descriptor of a tile.
+__device__ __forceinline__ unsigned recomputed(unsigned value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
+__device__ __forceinline__ void compute_scores(const ConsumerStorage& storage,
+                                               const RingPosition& ring, Scores& scores) {
+  const unsigned long long all_queries =
+      make_matrix_descriptor(recomputed(shared_address(storage.q)), 0, 1024, Swizzle::b128);
+  wgmma_fence();
+#pragma unroll
+  for (int i = 0; i < num_boxes; ++i) {
+    const unsigned long long keys = box_descriptor(storage, ring.slot(i));
+    const unsigned long long queries =
+        advance_matrix_descriptor(all_queries, box_at(i) * rows * box_columns * 2);
+#pragma unroll
+    for (int step = 0; step < 4; ++step) {
+      wgmma<config::dtype, rows, Major::k, Major::k>(
+          scores, advance_matrix_descriptor(keys, step * 32),
+          advance_matrix_descriptor(queries, step * 32), i + step > 0);
+    }
+  }
+  wgmma_commit();
+  wgmma_wait<0>();
+  hold(scores);
+}
+
+__device__ __forceinline__ void rescale_output(Output& out, const float (&factors)[row_tiles][2]) {
+  bool is_changed = false;
+#pragma unroll
+  for (int j = 0; j < row_tiles; ++j) {
+    is_changed = is_changed || factors[j][0] != 1.0f || factors[j][1] != 1.0f;
+  }
+  if (!__any_sync(0xffffffffu, is_changed))
+    return;
+#pragma unroll
+  for (int box = 0; box < num_value_boxes; ++box) {
+#pragma unroll
+    for (int j = 0; j < row_tiles; ++j) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        out[box][score_index(j, half, 0)] *= factors[j][0];
+        out[box][score_index(j, half, 1)] *= factors[j][1];
+      }
+    }
+  }
+}
+
+template <int box>
+__device__ __forceinline__ void release_value_boxes(ConsumerBarriers& barriers,
+                                                    const RingPosition& ring, const Position& at) {
+  if constexpr (box < num_value_boxes) {
+    wgmma_wait<num_value_boxes - 1 - box>();
+    release(barriers.box_empty[ring.slot(num_boxes - num_value_boxes + box)], at);
+    release_value_boxes<box + 1>(barriers, ring, at);
+  }
+}
+
+// Box by box of V: 64 columns of the output, one m64 product over the tile's tokens.
+__device__ __forceinline__ void accumulate_output(const ConsumerStorage& storage,
+                                                  ConsumerBarriers& barriers,
+                                                  const RingPosition& ring, const Position& at,
+                                                  Output& out) {
+  const unsigned long long probabilities =
+      make_matrix_descriptor(shared_address(storage.p), 0, 1024, Swizzle::b128);
+#pragma unroll
+  for (int box = 0; box < num_value_boxes; ++box) {
+    hold(out[box]);
+  }
+  wgmma_fence();
+#pragma unroll
+  for (int box = 0; box < num_value_boxes; ++box) {
+    const unsigned long long values =
+        box_descriptor(storage, ring.slot(num_boxes - num_value_boxes + box));
+#pragma unroll
+    for (int step = 0; step < 4; ++step) {
+      wgmma<config::dtype, rows, Major::mn, Major::k>(
+          out[box], advance_matrix_descriptor(values, step * 2048),
+          advance_matrix_descriptor(probabilities, step * 32), true);
+    }
+    wgmma_commit();
+  }
+  release_value_boxes<0>(barriers, ring, at);
+#pragma unroll
+  for (int box = 0; box < num_value_boxes; ++box) {
+    hold(out[box]);
+  }
+}
+
+__device__ __forceinline__ void process_tile(const PagedDecodeArguments& call,
+                                             ConsumerStorage& storage, ColumnParts& parts,
+                                             ConsumerBarriers& barriers, const RingPosition& ring,
+                                             const DecodeRange& range, int block,
+                                             const Position& at, RunningSoftmax& softmax,
+                                             Output& out) {
+  const int first_token = block * tile_tokens;
+  wait(shared_address(&barriers.tile_full[ring.tile % 2]), ring.tile / 2 % 2);
+  if (range.seqlen_kv - first_token < tile_tokens) {
+    clear_rows(storage, ring, range.seqlen_kv - first_token, at);
+  }
+  Scores scores;
+  compute_scores(storage, ring, scores);
+#pragma unroll
+  for (int i = 0; i < num_boxes - num_value_boxes; ++i) {
+    release(barriers.box_empty[ring.slot(i)], at);
+  }
+  if (block == range.end_block - 1)
+    release(barriers.q_empty, at);
+  mask_scores(scores, call.softmax_scale * log2_e, first_token, range.seqlen_kv, call.seqlen_q,
+              at.warp, at.lane);
+  store_row_maxima(parts, at.warp, at.lane, scores);
+  sync_consumer(at.consumer);  // every warp's maxima are written
+  float factors[row_tiles][2];
+  update_softmax(parts, at.lane, scores, softmax, factors);
+  store_probabilities(storage, at.warp, at.lane, scores);
+  fence_proxy_async();
+  rescale_output(out, factors);
+  sync_consumer(at.consumer);  // all probabilities are written; the maxima are no longer read
+  accumulate_output(storage, barriers, ring, at, out);
+}
+
+// Where a row of this thread goes: the output, or a piece's partial results.
+__device__ __forceinline__ void store_row(const PagedDecodeArguments& call,
+                                          const DecodeRange& range, const Position& at,
+                                          const Output& out, int row, float sum, float maximum,
+                                          int j, int c) {
+  const bool sees_nothing = sum == 0.0f;
+  const float scale = sees_nothing ? 0.0f : 1.0f / sum;
+  const float lse = sees_nothing ? negative_infinity() : (maximum + log2_approximate(sum)) * ln_2;
+  const int kv_head = blockIdx.x;
+  const int query = row / config::q_per_kv;
+  const int head = kv_head * config::q_per_kv + row % config::q_per_kv;
+  const long long partial_row =
+      (static_cast<long long>(range.piece) * call.num_kv_heads + kv_head) *
+          (call.seqlen_q * config::q_per_kv) +
+      row;
+  Element* final_row = static_cast<Element*>(call.out) + range.request * call.out_strides.batch +
+                       query * call.out_strides.token + head * call.out_strides.head;
+  float* piece_row = call.partial.out + partial_row * config::head_dim_v;
+#pragma unroll
+  for (int box = 0; box < num_value_boxes; ++box) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int column = box * box_columns + at.warp * 16 + at.lane / 4 + half * 8;
+      const float value = out[box][score_index(j, half, c)] * scale;
+      if (range.piece < 0) {
+        final_row[column] = static_cast<Element>(pack_pair<config::dtype>(value, 0.0f));
+      } else {
+        piece_row[column] = value;
+      }
+    }
+  }
+  if (at.warp == 0 && at.lane < 4) {
+    if (range.piece >= 0) {
+      call.partial.lse[partial_row] = lse;
+    } else if (call.lse != nullptr) {
+      call.lse[range.request * call.lse_strides.batch + query * call.lse_strides.token +
+               head * call.lse_strides.head] = lse;
+    }
+  }
+}
+
+__device__ __forceinline__ void store_output(const PagedDecodeArguments& call, ColumnParts& parts,
+                                             const DecodeRange& range, const Position& at,
+                                             RunningSoftmax& softmax, const Output& out) {
+  sync_consumer(at.consumer);  // the last tile's maxima are no longer read
+  store_column_parts(parts, at.warp, at.lane, softmax.sum, [](float a, float b) { return a + b; });
+  sync_consumer(at.consumer);  // every warp's sums are written
+#pragma unroll
+  for (int j = 0; j < row_tiles; ++j) {
+    const float2 sums =
+        merge_column_parts(parts, j, at.lane, [](float a, float b) { return a + b; });
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      const int row = j * 8 + at.lane % 4 * 2 + c;
+      if (row < call.seqlen_q * config::q_per_kv) {
+        store_row(call, range, at, out, row, c == 0 ? sums.x : sums.y, softmax.maximum[j][c], j, c);
+      }
+    }
+  }
+  sync_consumer(at.consumer);  // the sums are no longer read
+}
+
+__device__ __forceinline__ void consume(const SwappedDecodeArguments& arguments,
+                                        SharedStorage& shared, const SchedulePart& part,
+                                        const Position& at) {
+  ConsumerStorage& storage = shared.consumers[at.consumer];
+  ColumnParts& parts = shared.column_parts[at.consumer];
+  ConsumerBarriers& barriers = shared.barriers[at.consumer];
+  const PagedDecodeArguments& call = arguments.call;
+  RingPosition ring;
+  unsigned q_parity = 0;
+  for (int request = part.first_request; request < end_request_of(part); ++request) {
+    const DecodeRange range = range_of(call, part, request);
+    RunningSoftmax softmax;
+    reset(softmax);
+    Output out;
+#pragma unroll
+    for (int box = 0; box < num_value_boxes; ++box) {
+#pragma unroll
+      for (int i = 0; i < rows / 2; ++i)
+        out[box][i] = 0.0f;
+    }
+    if (has_tiles(range)) {
+      wait(shared_address(&barriers.q_full), q_parity);
+      q_parity ^= 1;
+#pragma unroll 1
+      for (int block = range.first_block; block < range.end_block; ++block) {
+        process_tile(call, storage, parts, barriers, ring, range, block, at, softmax, out);
+        ring.advance();
+      }
+    }
+    store_output(call, parts, range, at, softmax, out);
+  }
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(num_threads, 1)
+    swapped_decode_sm90(const __grid_constant__ SwappedDecodeArguments arguments) {
+  extern __shared__ unsigned char shared_bytes[];
+  const unsigned misalignment = shared_address(shared_bytes) % 1024;
+  SharedStorage& shared = *reinterpret_cast<SharedStorage*>(
+      shared_bytes + (misalignment > 0 ? 1024 - misalignment : 0));
+  init_barriers(shared);
+  launch_dependent_grids();  // the combine kernel waits for this grid's end by itself
+  const int warpgroup = threadIdx.x / warpgroup_threads;
+  const int warp = threadIdx.x / 32 % 4;
+  const int lane = threadIdx.x % 32;
+  if (warpgroup == config::num_consumers) {
+    if constexpr (moves_registers)
+      decrease_registers<producer_registers>();
+    if (warp < config::num_consumers) {
+      const int part = blockIdx.y + warp * gridDim.y;
+      produce(arguments, shared, arguments.call.parts[part], warp, lane);
+    }
+  } else {
+    if constexpr (moves_registers)
+      increase_registers<consumer_registers>();
+    const int part = blockIdx.y + warpgroup * gridDim.y;
+    consume(arguments, shared, arguments.call.parts[part], {warpgroup, warp, lane});
+  }
+}
