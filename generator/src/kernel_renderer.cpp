@@ -79,7 +79,7 @@ std::string banner(const KernelConfig& config, const TargetDevice& device,
 }
 
 RenderedKernel assemble(std::string_view entry, std::string source, const TargetDevice& device,
-                        Headers headers) {
+                        Headers&& headers) {
   RenderedKernel kernel;
   kernel.name = entry;
   kernel.entry = entry;

@@ -17,7 +17,7 @@ namespace attnjit {
 struct AttentionRuntime::State {
   using Key = std::pair<std::string, int>;  // descriptor as JSON, device
 
-  explicit State(KernelProviderOptions options) : provider(std::move(options)) {}
+  explicit State(const KernelProviderOptions& options) : provider(options) {}
 
   KernelProvider provider;
   mutable std::shared_mutex mutex;  // guards the two below; never held while compiling
@@ -37,8 +37,8 @@ struct AttentionRuntime::State {
   }
 };
 
-AttentionRuntime::AttentionRuntime(KernelProviderOptions options)
-    : state_(std::make_unique<State>(std::move(options))) {}
+AttentionRuntime::AttentionRuntime(const KernelProviderOptions& options)
+    : state_(std::make_unique<State>(options)) {}
 
 AttentionRuntime::~AttentionRuntime() = default;
 

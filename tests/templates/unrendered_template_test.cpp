@@ -32,21 +32,23 @@ std::vector<std::string> template_names() {
   return names;
 }
 
-// The nvcc that a user's shell would find, "" if there is none.
+// The nvcc that a user's shell would find, "" if there is none that runs: a wrapper can outlive its
+// toolkit.
 std::string find_nvcc() {
-  std::vector<fs::path> candidates;
+  std::vector<std::string> candidates;
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
     if (const char* root = std::getenv(variable)) {
-      candidates.push_back(fs::path(root) / "bin/nvcc");
+      candidates.push_back((fs::path(root) / "bin/nvcc").string());
     }
   }
   candidates.emplace_back("/usr/local/cuda/bin/nvcc");
-  for (const fs::path& candidate : candidates) {
-    if (fs::exists(candidate)) {
-      return candidate.string();
+  candidates.emplace_back("nvcc");
+  for (const std::string& candidate : candidates) {
+    if (std::system(("\"" + candidate + "\" --version > /dev/null 2>&1").c_str()) == 0) {
+      return candidate;
     }
   }
-  return std::system("command -v nvcc > /dev/null 2>&1") == 0 ? "nvcc" : "";
+  return "";
 }
 
 // What the assembler says of local memory; a kernel that spills nothing has zeros only.

@@ -58,7 +58,7 @@ WarmRun run_warm_jobs(std::span<const KernelJob> jobs, const WarmSettings& setti
   std::string cache_problem;
   KernelProviderOptions options = settings.provider;
   options.warn = [&](std::string_view warning) { cache_problem = warning; };
-  KernelProvider provider(std::move(options));
+  KernelProvider provider(options);
 
   WarmRun run;
   run.kernels.resize(jobs.size());

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "attnjit/kernel_launch.hpp"
 #include "decode_arguments.hpp"
@@ -52,9 +53,9 @@ int element_kind(DataType type) {
   }
 }
 
-DecodeProblem::DecodeProblem(const CheckKernels& kernels, const DecodeCase& decode_case,
+DecodeProblem::DecodeProblem(const CheckKernels& kernels, DecodeCase decode_case,
                              const DeviceStream& stream, std::uint64_t table_seed)
-    : kernels_(kernels), case_(decode_case) {
+    : kernels_(kernels), case_(std::move(decode_case)) {
   const AttentionDescriptor& descriptor = case_.descriptor;
   const int batch = case_.batch();
   max_seqlen_ = std::max(1, *std::max_element(case_.seq_lens.begin(), case_.seq_lens.end()));

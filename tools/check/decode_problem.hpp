@@ -17,8 +17,8 @@ class DecodeProblem {
  public:
   // `table_seed` permutes the pages; all values follow from decode_case.seed, so that two problems
   // that differ in table_seed only have the same result.
-  DecodeProblem(const CheckKernels& kernels, const DecodeCase& decode_case,
-                const DeviceStream& stream, std::uint64_t table_seed);
+  DecodeProblem(const CheckKernels& kernels, DecodeCase decode_case, const DeviceStream& stream,
+                std::uint64_t table_seed);
 
   const DecodeCase& decode_case() const { return case_; }
   const DecodeCall& call() const { return call_; }

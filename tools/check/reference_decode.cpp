@@ -63,7 +63,8 @@ ReferenceResult compute_reference(const CheckKernels& kernels, const DecodeProbl
   const std::int64_t rows = std::int64_t{decode_case.seqlen_q} * arguments.q_per_kv;
   const std::int64_t tiles = (rows + reference_tile_rows - 1) / reference_tile_rows *
                              descriptor.num_kv_heads * decode_case.batch();
-  const std::int64_t tile_bytes = reference_tile_rows * problem.max_seqlen() * element_bytes;
+  const std::int64_t tile_bytes =
+      std::int64_t{reference_tile_rows} * problem.max_seqlen() * element_bytes;
   const std::int64_t chunk = std::clamp<std::int64_t>(most_scratch_bytes / tile_bytes, 1, tiles);
   const DeviceBuffer scores(stream.device(), static_cast<std::size_t>(chunk * tile_bytes));
   arguments.scores = static_cast<double*>(scores.data());

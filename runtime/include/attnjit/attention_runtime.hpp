@@ -46,7 +46,7 @@ struct PreparedDecode {
 class AttentionRuntime {
  public:
   // Opens templates, cache and NVRTC as KernelProvider does. Touches no GPU yet.
-  explicit AttentionRuntime(KernelProviderOptions options = {});
+  explicit AttentionRuntime(const KernelProviderOptions& options = {});
   ~AttentionRuntime();
 
   // Makes the kernels of `descriptor` ready on CUDA device `device`: from memory, from the cache,
