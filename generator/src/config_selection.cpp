@@ -121,11 +121,12 @@ SwappedDecodeConfig select_swapped_decode(const AttentionDescriptor& descriptor,
   config.value_source = descriptor.value_source;
   config.mask = effective_mask(descriptor);
   config.block_rows = (descriptor.max_seqlen_q * config.q_per_kv + 7) / 8 * 8;
-  config.num_consumers = 2;
-  // The next tile's first boxes arrive while this one is used: half a tile of them hides the
-  // latency.
+  // Two consumers hide each other's waits, as long as both fit in the registers and shared memory.
+  config.num_consumers = config.block_rows <= 24 ? 2 : 1;
+  // Boxes of the next tile arrive while this one is used, as many as fit: a lone consumer needs
+  // nearly a whole tile of them, of two each needs half.
   const int boxes = config.head_dim_qk / box_columns;
-  config.ring_boxes = boxes + boxes / 2;
+  config.ring_boxes = config.num_consumers == 1 ? 2 * boxes - 1 : boxes + boxes / 2;
   do {
     config.shared_memory_bytes = shared_memory_bytes(config);
   } while (config.shared_memory_bytes > device.shared_memory_per_block &&
