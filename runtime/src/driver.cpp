@@ -92,8 +92,8 @@ void bind_kernels(const EntryPoints& entries, DriverApi& api) {
   entries.bind(api.kernel_get_function, "cuKernelGetFunction");
   entries.bind(api.kernel_set_attribute, "cuKernelSetAttribute");
   entries.bind(api.launch_kernel_ex, "cuLaunchKernelEx");
-  entries.bind(api.occupancy_max_active_blocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
   entries.bind(api.tensor_map_encode_tiled, "cuTensorMapEncodeTiled");
+  entries.bind(api.occupancy_max_active_blocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
 }
 
 void bind_memory(const EntryPoints& entries, DriverApi& api) {

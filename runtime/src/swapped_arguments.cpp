@@ -1,30 +1,62 @@
 #include "swapped_arguments.hpp"
 
 #include "driver.hpp"
+#include "tensor_map.hpp"
 
 namespace attnjit {
 namespace {
 
-using namespace kernel_interface;
+using kernel_interface::CacheStrides;
+using kernel_interface::PagedDecodeArguments;
+using kernel_interface::QueryStrides;
+using kernel_interface::SwappedDecodeArguments;
 
-TensorMap encode(DataType type, const void* base, const cuuint64_t (&extents)[5],
-                 const long long (&strides)[4], const cuuint32_t (&box)[5]) {
-  TensorMap map = {};
-  cuuint64_t bytes[4];
-  for (int i = 0; i < 4; ++i) {
-    bytes[i] = static_cast<cuuint64_t>(strides[i] > 0 ? strides[i] * 2 : 16);
-  }
-  const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
-  const Driver& driver = Driver::instance();
-  driver.check(driver.api().tensor_map_encode_tiled(
-                   reinterpret_cast<CUtensorMap*>(&map),
-                   type == DataType::bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                          : CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-                   5, const_cast<void*>(base), extents, bytes, box, steps,
-                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                   CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-               "cuTensorMapEncodeTiled");
-  return map;
+constexpr int box_columns = 64;  // 128 bytes, the swizzle's span
+constexpr int tile_tokens = 64;
+
+// A stride in bytes; of a dimension of extent 1 any legal one will do.
+std::int64_t stride_bytes(std::int64_t extent, std::int64_t stride, DataType type) {
+  constexpr std::int64_t any_legal = 16;
+  return extent > 1 ? stride * size_bytes(type) : any_legal;
+}
+
+// Inner to outer: columns, tokens of a page, kv heads, pages, requests.
+TensorMapShape cache_shape(const AttentionDescriptor& descriptor, const DecodeCall& call,
+                           const CacheStrides& strides) {
+  const bool is_per_request = call.k_cache.rank == 5;
+  const DataType type = descriptor.dtype_kv;
+  const std::int64_t pages = call.k_cache.shape[is_per_request ? 1 : 0];
+  const std::int64_t requests = is_per_request ? call.k_cache.shape[0] : 1;
+  TensorMapShape shape;
+  shape.dtype = type;
+  shape.rank = 5;
+  shape.extents = {descriptor.head_dim_qk, descriptor.page_size, descriptor.num_kv_heads, pages,
+                   requests};
+  shape.strides_bytes = {stride_bytes(descriptor.page_size, strides.row, type),
+                         stride_bytes(descriptor.num_kv_heads, strides.head, type),
+                         stride_bytes(pages, strides.block, type),
+                         stride_bytes(requests, strides.batch, type)};
+  shape.box = {box_columns, tile_tokens, 1, 1, 1};
+  shape.swizzle = Swizzle::b128;
+  return shape;
+}
+
+// Inner to outer: columns, heads, query tokens, requests; a box takes all rows of one kv head.
+TensorMapShape query_shape(const AttentionDescriptor& descriptor, const DecodeCall& call,
+                           const QueryStrides& strides) {
+  const DataType type = descriptor.dtype_q;
+  const std::int64_t batch = call.q.shape[0];
+  const std::int64_t seqlen_q = call.q.shape[1];
+  TensorMapShape shape;
+  shape.dtype = type;
+  shape.rank = 4;
+  shape.extents = {descriptor.head_dim_qk, descriptor.num_q_heads, seqlen_q, batch};
+  shape.strides_bytes = {stride_bytes(descriptor.num_q_heads, strides.head, type),
+                         stride_bytes(seqlen_q, strides.token, type),
+                         stride_bytes(batch, strides.batch, type)};
+  shape.box = {box_columns, descriptor.q_per_kv(), static_cast<int>(seqlen_q), 1};
+  shape.swizzle = Swizzle::b128;
+  return shape;
 }
 
 }  // namespace
@@ -32,27 +64,15 @@ TensorMap encode(DataType type, const void* base, const cuuint64_t (&extents)[5]
 SwappedDecodeArguments make_swapped_arguments(const AttentionDescriptor& descriptor,
                                               const DecodeCall& call,
                                               const PagedDecodeArguments& arguments, int device) {
-  const auto extent = [](std::int64_t value) { return static_cast<cuuint64_t>(value); };
-  const bool per_request = call.k_cache.rank == 5;
-  const auto rows = static_cast<cuuint32_t>(descriptor.q_per_kv());
   const Driver& driver = Driver::instance();
   const ScopedContext context(driver, driver.primary_context(device));  // encoding needs one
   SwappedDecodeArguments result = {};
   result.call = arguments;
-  result.kv_batch_step = per_request ? 1 : 0;
-  const CacheStrides& kv = arguments.k_strides;
-  result.kv =
-      encode(descriptor.dtype_kv, arguments.k_cache,
-             {extent(descriptor.head_dim_qk), extent(descriptor.page_size),
-              extent(descriptor.num_kv_heads), extent(call.k_cache.shape[per_request ? 1 : 0]),
-              per_request ? extent(call.k_cache.shape[0]) : 1},
-             {kv.row, kv.head, kv.block, kv.batch}, {64, 64, 1, 1, 1});
-  const QueryStrides& q = arguments.q_strides;
-  result.q = encode(descriptor.dtype_q, arguments.q,
-                    {extent(descriptor.head_dim_qk), extent(descriptor.num_q_heads),
-                     extent(arguments.seqlen_q), extent(call.q.shape[0]), 1},
-                    {q.head, q.token, q.batch, 0},
-                    {64, rows, static_cast<cuuint32_t>(arguments.seqlen_q), 1, 1});
+  result.kv_batch_step = call.k_cache.rank == 5 ? 1 : 0;
+  result.kv = encode_tensor_map(
+      driver, "k_cache", cache_shape(descriptor, call, arguments.k_strides), arguments.k_cache);
+  result.q = encode_tensor_map(driver, "q", query_shape(descriptor, call, arguments.q_strides),
+                               arguments.q);
   return result;
 }
 

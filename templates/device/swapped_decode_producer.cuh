@@ -29,7 +29,7 @@ __device__ __forceinline__ void load_queries(const SwappedDecodeArguments& argum
   arrive_expect_bytes(full, num_boxes * num_rows * box_columns * 2);
   for (int box = 0; box < num_boxes; ++box) {
     load_tensor(shared_address(storage.q[box]), arguments.q, full, box * box_columns,
-                blockIdx.x * config::q_per_kv, 0, range.request, 0);
+                blockIdx.x * config::q_per_kv, 0, range.request);
   }
 }
 

@@ -5,8 +5,9 @@
 
 namespace attnjit::kernel_interface {
 
-// The driver's CUtensorMap, opaque. PTX ISA 5.5.8, "Tensor-Map".
-struct alignas(64) TensorMap {
+// The driver's CUtensorMap, opaque, with the alignment it has from CUDA 13 on. PTX ISA 5.5.8,
+// "Tensor-Map".
+struct alignas(128) TensorMap {
   unsigned long long opaque[16];
 };
 static_assert(sizeof(TensorMap) == 128, "a tensor map has 128 bytes");

@@ -144,6 +144,25 @@ CUresult mock_launch(const CUlaunchConfig* config, CUfunction function, void** p
   return mock().launch_result;
 }
 
+CUresult mock_tensor_map_encode(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                                void* base, const cuuint64_t* extents, const cuuint64_t* strides,
+                                const cuuint32_t* box, const cuuint32_t* steps,
+                                CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  mock().tensor_maps.push_back({type,
+                                base,
+                                {extents, extents + rank},
+                                {strides, strides + rank - 1},
+                                {box, box + rank},
+                                {steps, steps + rank},
+                                interleave,
+                                swizzle,
+                                promotion,
+                                fill});
+  map->opaque[15] = mock().tensor_maps.size();
+  return mock().encode_result;
+}
+
 CUresult mock_nothing() {
   return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -172,6 +191,7 @@ void* find_entry(const std::string& name) {
       {"cuKernelGetFunction", address_of(mock_kernel_get_function)},
       {"cuKernelSetAttribute", address_of(mock_kernel_set_attribute)},
       {"cuLaunchKernelEx", address_of(mock_launch)},
+      {"cuTensorMapEncodeTiled", address_of(mock_tensor_map_encode)},
   };
   const auto found = entries.find(name);
   return found != entries.end() ? found->second : address_of(mock_nothing);

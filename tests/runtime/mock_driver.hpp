@@ -29,12 +29,26 @@ struct Launch {
   CUcontext context;                    // current at the call
 };
 
+struct EncodedTensorMap {
+  CUtensorMapDataType type;
+  void* base;
+  std::vector<cuuint64_t> extents;
+  std::vector<cuuint64_t> strides;
+  std::vector<cuuint32_t> box;
+  std::vector<cuuint32_t> steps;
+  CUtensorMapInterleave interleave;
+  CUtensorMapSwizzle swizzle;
+  CUtensorMapL2promotion promotion;
+  CUtensorMapFloatOOBfill fill;
+};
+
 struct MockDriver {
   // Behaviour.
   CUresult every_result = CUDA_SUCCESS;  // of cuGetProcAddress too: what the toolkit's stub does
   CUresult init_result = CUDA_SUCCESS;
   CUresult load_result = CUDA_SUCCESS;
   CUresult launch_result = CUDA_SUCCESS;
+  CUresult encode_result = CUDA_SUCCESS;
   std::string missing_name;  // an entry point it does not have
   int device_count = 2;
   std::map<CUdevice_attribute, int> attributes;
@@ -49,6 +63,7 @@ struct MockDriver {
   int functions_got = 0;
   std::vector<SetAttribute> set_attributes;
   std::vector<Launch> launches;
+  std::vector<EncodedTensorMap> tensor_maps;
 };
 
 // Where the build put the mock.

@@ -8,6 +8,7 @@
 #include "catch.hpp"
 #include "interface/decode_schedule.h"
 #include "interface/paged_decode_arguments.h"
+#include "interface/tensor_map.h"
 
 namespace {
 
@@ -84,11 +85,17 @@ std::string combine_assertions() {
          ATTNJIT_MEMBER(CombineArguments, q_per_kv);
 }
 
+std::string tensor_map_assertions() {
+  return ATTNJIT_SIZE(TensorMap) + assert_equal("(int)Swizzle::b128", std::size_t{3}) +
+         assert_equal("sizeof(Swizzle)", sizeof(Swizzle));
+}
+
 // What NVRTC says about a kernel of these assertions, "" if all hold.
 std::string refusal(const std::string& assertions, const char* arch) {
   const std::string source =
       "#include \"interface/decode_schedule.h\"\n"
       "#include \"interface/paged_decode_arguments.h\"\n"
+      "#include \"interface/tensor_map.h\"\n"
       "using namespace attnjit::kernel_interface;\n" +
       assertions + "extern \"C\" __global__ void probe(PagedDecodeArguments) {}\n";
   const RenderedKernel kernel =
@@ -104,8 +111,8 @@ std::string refusal(const std::string& assertions, const char* arch) {
 }
 
 TEST_CASE("the argument structs lie alike under the host compiler and NVRTC") {
-  const std::string assertions =
-      schedule_assertions() + stride_assertions() + decode_assertions() + combine_assertions();
+  const std::string assertions = schedule_assertions() + stride_assertions() + decode_assertions() +
+                                 combine_assertions() + tensor_map_assertions();
   CHECK(refusal(assertions, "sm_80") == "");
   CHECK(refusal(assertions, "sm_90a") == "");
 }

@@ -1,8 +1,5 @@
 // Every template as it stands, beside the recorded kernel_config.cuh of tests/golden: it must
 // compile without the renderer, by nvcc and by NVRTC, and need no local memory.
-#include <sys/wait.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <regex>
 #include <string>
@@ -13,11 +10,12 @@
 #include "attnjit/nvrtc_compiler.hpp"
 #include "attnjit/template_library.hpp"
 #include "catch.hpp"
+#include "nvcc.hpp"
 
 namespace {
 
 using namespace attnjit;
-using attnjit::test::read_text;
+using namespace attnjit::test;
 namespace fs = std::filesystem;
 
 const fs::path source_dir = ATTNJIT_SOURCE_DIR;
@@ -30,53 +28,6 @@ std::vector<std::string> template_names() {
     names.push_back(entry.path().stem().string());
   }
   return names;
-}
-
-// The nvcc that a user's shell would find, "" if there is none that runs: a wrapper can outlive its
-// toolkit.
-std::string find_nvcc() {
-  std::vector<std::string> candidates;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* root = std::getenv(variable)) {
-      candidates.push_back((fs::path(root) / "bin/nvcc").string());
-    }
-  }
-  candidates.emplace_back("/usr/local/cuda/bin/nvcc");
-  candidates.emplace_back("nvcc");
-  for (const std::string& candidate : candidates) {
-    if (std::system(("\"" + candidate + "\" --version > /dev/null 2>&1").c_str()) == 0) {
-      return candidate;
-    }
-  }
-  return "";
-}
-
-// What the assembler says of local memory; a kernel that spills nothing has zeros only.
-std::vector<std::string> nonzero_local_memory(const std::string& log) {
-  static const std::regex remark("([0-9]+) bytes (stack frame|spill stores|spill loads)");
-  std::vector<std::string> found;
-  for (std::sregex_iterator match(log.begin(), log.end(), remark), end; match != end; ++match) {
-    if ((*match)[1] != "0") {
-      found.push_back(match->str());
-    }
-  }
-  return found;
-}
-
-// Compiles with nvcc into nothing; the log, opened by "failed" if it does not compile.
-std::string compile_with_nvcc(const std::string& nvcc, const std::string& name,
-                              const std::string& arch) {
-  const test::ScratchDirectory scratch;
-  const fs::path log = scratch.path() / "log";
-  const std::string command = "\"" + nvcc + "\" -std=c++17 -cubin -arch=" + arch +
-                              " -Xptxas -v -I \"" + (source_dir / "templates").string() +
-                              "\" -I \"" + (source_dir / "tests/golden" / name).string() +
-                              "\" -o \"" + (scratch.path() / "cubin").string() + "\" \"" +
-                              (source_dir / "templates/kernels" / (name + ".cu")).string() +
-                              "\" > \"" + log.string() + "\" 2>&1";
-  const int status = std::system(command.c_str());
-  const bool succeeded = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  return (succeeded ? "" : "failed: ") + read_text(log);
 }
 
 RenderedKernel unrendered(const std::string& name, const std::string& arch) {
@@ -113,7 +64,9 @@ TEST_CASE("nvcc compiles every template as it stands, without spills") {
   }
   for (const std::string& name : template_names()) {
     for (const char* arch : architectures) {
-      const std::string log = compile_with_nvcc(nvcc, name, arch);
+      const std::string log =
+          compile_with_nvcc(nvcc, source_dir / "templates/kernels" / (name + ".cu"),
+                            {source_dir / "templates", source_dir / "tests/golden" / name}, arch);
       CHECK(!log.starts_with("failed: "));
       CHECK(log.find("Compiling entry function '" + name + "'") != std::string::npos);
       CHECK(log.find("warning") == std::string::npos);
