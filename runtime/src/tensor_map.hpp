@@ -1,7 +1,7 @@
 // A tensor in global memory, and the box of it that one copy brings -> TensorMap, which a kernel
 // that copies by TMA takes as an argument. Pure up to the encoding, which needs a current context
-// (measured: INVALID_CONTEXT without); thread-safe. Costs nothing but the driver's call while all is
-// well.
+// (measured: INVALID_CONTEXT without); thread-safe. Costs nothing but the driver's call while all
+// is well.
 #pragma once
 
 #include <array>
@@ -37,8 +37,8 @@ struct TensorMapShape {
 std::vector<Violation> find_violations(std::string_view name, const TensorMapShape& shape,
                                        const void* base);
 
-// Encodes the map of the tensor at `base`, device memory. Throws ArgumentError listing every broken
-// rule, CudaError if the driver refuses nonetheless.
+// Encodes the map of the tensor at `base`, device memory of the current context. Throws
+// ArgumentError listing every broken rule, CudaError if the driver refuses nonetheless.
 TensorMap encode_tensor_map(const Driver& driver, std::string_view name,
                             const TensorMapShape& shape, const void* base);
 

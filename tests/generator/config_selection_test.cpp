@@ -62,6 +62,18 @@ bool fits_kernel(const PagedDecodeConfig& config) {
          is_power_of_two(config.block_m / 16) && config.block_n % 32 == 0 && config.num_stages >= 2;
 }
 
+bool fits_kernel(const SwappedDecodeConfig& config) {
+  const int boxes = config.head_dim_qk / 64;
+  return config.block_rows % 8 == 0 && config.block_rows <= 32 && config.page_size % 64 == 0 &&
+         config.ring_boxes >= boxes && config.ring_boxes < 2 * boxes && config.num_consumers >= 1 &&
+         config.num_consumers <= 2;
+}
+
+template <typename Config>
+bool fits_kernel(const Config&) {
+  return false;  // no attention kernel
+}
+
 TEST_CASE("every head dim, ratio, query length and page size fits every card it is served on") {
   std::vector<std::string> misfits;
   for (const TargetDevice& device : target_device_presets()) {
@@ -71,10 +83,11 @@ TEST_CASE("every head dim, ratio, query length and page size fits every card it 
           for (const int page_size : {1, 16, 64, 256}) {
             const auto configs =
                 select_configs(describe_call(dims, ratio, seqlen_q, page_size), device);
-            const auto& config = std::get<PagedDecodeConfig>(configs.front());
-            const bool fits = config.shared_memory_bytes > 0 &&
-                              config.shared_memory_bytes <= device.shared_memory_per_block;
-            if (!fits || !fits_kernel(config)) {
+            const int bytes = decode_tile(configs.front()).shared_memory_bytes;
+            const bool fits = bytes > 0 && bytes <= device.shared_memory_per_block;
+            const bool fits_template =
+                std::visit([](const auto& config) { return fits_kernel(config); }, configs.front());
+            if (!fits || !fits_template) {
               misfits.push_back(device.name + " " + describe(configs.front()));
             }
           }
@@ -85,13 +98,14 @@ TEST_CASE("every head dim, ratio, query length and page size fits every card it 
   CHECK(misfits == std::vector<std::string>{});
 }
 
-TEST_CASE("a decode takes its attention, combine and schedule kernels, in this order") {
+TEST_CASE("a decode takes its attention, two combine and schedule kernels, in this order") {
   const AttentionDescriptor descriptor = describe_call({192, 128, ValueSource::separate}, 4);
   const auto configs = select_configs(descriptor, device_named("h200"));
-  REQUIRE(configs.size() == 3);
+  REQUIRE(configs.size() == 4);
   const auto& decode = std::get<PagedDecodeConfig>(configs[0]);
   const auto& combine = std::get<CombineConfig>(configs[1]);
-  const auto& schedule = std::get<ScheduleConfig>(configs[2]);
+  const auto& combine_many = std::get<CombineConfig>(configs[2]);
+  const auto& schedule = std::get<ScheduleConfig>(configs[3]);
   CHECK(decode.head_dim_qk == 192);
   CHECK(decode.head_dim_v == 128);
   CHECK(decode.q_per_kv == 4);
@@ -99,6 +113,8 @@ TEST_CASE("a decode takes its attention, combine and schedule kernels, in this o
   CHECK(decode.value_source == ValueSource::separate);
   CHECK(combine.head_dim_v == 128);
   CHECK(combine.dtype == DataType::bf16);
+  CHECK(combine.warps_per_unit == 1);
+  CHECK(combine_many.warps_per_unit == combine_many.num_warps);
   CHECK(schedule.block_n == decode.block_n);
 }
 
@@ -119,15 +135,52 @@ TEST_CASE("the row tile is the smallest that holds the rows of a kv head") {
 }
 
 // By hand: a row of q or k takes 584 elements of 2 bytes (576 padded to an odd count of 16 bytes).
-TEST_CASE("latent attention of 16 heads runs twice on a multiprocessor of an H200") {
+TEST_CASE("latent attention of 16 heads takes the portable kernel's small tile on a B200") {
   const PagedDecodeConfig config =
-      decode_config(describe_call({576, 512, ValueSource::prefix_of_k}, 16), "h200");
+      decode_config(describe_call({576, 512, ValueSource::prefix_of_k}, 16), "b200");
   CHECK(config.block_m == 16);
   CHECK(config.block_n == 32);
   CHECK(config.num_stages == 2);
   CHECK(config.num_warps == 4);
   // q 16 rows, two tiles of 32 keys, probabilities 16 x 40, maxima 4 x 16 floats, 2 x 32 pages.
   CHECK(config.shared_memory_bytes == (16 + 2 * 32) * 584 * 2 + 16 * 40 * 2 + 256 + 256);
+}
+
+SwappedDecodeConfig swapped_config(int ratio, int seqlen_q = 1) {
+  const AttentionDescriptor descriptor =
+      describe_call({576, 512, ValueSource::prefix_of_k}, ratio, seqlen_q);
+  return std::get<SwappedDecodeConfig>(select_configs(descriptor, device_named("h200")).front());
+}
+
+TEST_CASE("few rows over a latent cache take the swapped kernel on Hopper, padded to eight") {
+  CHECK(swapped_config(1).block_rows == 8);
+  CHECK(swapped_config(9).block_rows == 16);
+  CHECK(swapped_config(16).block_rows == 16);
+  CHECK(swapped_config(5, 4).block_rows == 24);
+  CHECK(swapped_config(16, 2).block_rows == 32);
+  CHECK(swapped_config(16).num_consumers == 2);
+  CHECK(swapped_config(32).num_consumers == 1);
+  // Two consumers, each with 11 boxes of 8 KiB, 16 rows of 576 elements and 16 x 64 probabilities:
+  // 108.5 KiB, aligned to 109; 2 x 4 x 16 floats; 2 x 15 barriers: 218.8 KiB, aligned to 219 and 1.
+  CHECK(swapped_config(16).ring_boxes == 11);
+  CHECK(swapped_config(16).shared_memory_bytes == 218 * 1024);
+}
+
+TEST_CASE("what the swapped kernel does not serve takes the portable one on Hopper") {
+  const auto is_portable = [](AttentionDescriptor descriptor) {
+    return std::holds_alternative<PagedDecodeConfig>(
+        select_configs(descriptor, device_named("h200")).front());
+  };
+  const HeadDims latent = {576, 512, ValueSource::prefix_of_k};
+  CHECK(is_portable(describe_call(latent, 33)));
+  CHECK(is_portable(describe_call(latent, 16, 4)));
+  CHECK(is_portable(describe_call(latent, 16, 1, 32)));
+  CHECK(is_portable(describe_call({288, 256, ValueSource::prefix_of_k}, 16)));
+  CHECK(is_portable(describe_call({128, 128, ValueSource::separate}, 4)));
+  AttentionDescriptor masked = describe_call(latent, 16);
+  masked.mask = MaskKind::materialized_bool;
+  CHECK(is_portable(masked));
+  CHECK_FALSE(is_portable(describe_call(latent, 16)));
 }
 
 TEST_CASE("latent attention of 128 heads takes all shared memory of an H200 for a deep pipeline") {

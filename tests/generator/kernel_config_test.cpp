@@ -26,14 +26,17 @@ void check_json_holds_every_field() {
 
 TEST_CASE("the JSON of a config holds the kernel's name and every field") {
   check_json_holds_every_field<PagedDecodeConfig>();
+  check_json_holds_every_field<SwappedDecodeConfig>();
   check_json_holds_every_field<CombineConfig>();
   check_json_holds_every_field<ScheduleConfig>();
-  CHECK(to_json(KernelConfig(CombineConfig{DataType::fp16, 512, 4})) ==
-        "{\"kernel\":\"combine_splits\",\"dtype\":\"fp16\",\"head_dim_v\":512,\"num_warps\":4}");
+  CHECK(to_json(KernelConfig(CombineConfig{DataType::fp16, 512, 16, 1, true})) ==
+        "{\"kernel\":\"combine_splits\",\"dtype\":\"fp16\",\"head_dim_v\":512,\"num_warps\":16,"
+        "\"warps_per_unit\":1,\"overlaps_attention\":true}");
 }
 
 TEST_CASE("each kernel has its role") {
   CHECK(role_of(PagedDecodeConfig{}) == KernelRole::attention);
+  CHECK(role_of(SwappedDecodeConfig{}) == KernelRole::attention);
   CHECK(role_of(CombineConfig{}) == KernelRole::combine);
   CHECK(role_of(ScheduleConfig{}) == KernelRole::schedule);
   CHECK(to_string(KernelRole::attention) == "attention");
@@ -48,11 +51,28 @@ TEST_CASE("a config is described in one short line") {
   descriptor.value_source = ValueSource::prefix_of_k;
   descriptor.num_q_heads = 16;
   descriptor.num_kv_heads = 1;
+  const auto portable = select_configs(descriptor, find_target_device("b200").value());
+  CHECK(describe(portable[0]) ==
+        "paged_decode_sm80 bf16 576/512 x16 page 64 none m16 n32 stages 2 warps 4");
   const auto configs = select_configs(descriptor, find_target_device("h200").value());
   CHECK(describe(configs[0]) ==
-        "paged_decode_sm80 bf16 576/512 x16 page 64 none m16 n32 stages 2 warps 4");
-  CHECK(describe(configs[1]) == "combine_splits bf16 512 warps 4");
-  CHECK(describe(configs[2]) == "schedule_decode n32 threads 1024");
+        "swapped_decode_sm90 bf16 576/512 x16 page 64 none rows 16 consumers 2 ring 11");
+  CHECK(describe(configs[1]) == "combine_splits bf16 512 warps 16 per row 1");
+  CHECK(describe(configs[2]) == "combine_splits bf16 512 warps 16 per row 16");
+  CHECK(describe(configs[3]) == "schedule_decode n64 threads 1024");
+}
+
+TEST_CASE("the tile of an attention kernel says how it is launched; other kernels have none") {
+  SwappedDecodeConfig config;
+  config.block_rows = 16;
+  config.q_per_kv = 16;
+  config.num_consumers = 2;
+  const DecodeTile tile = decode_tile(config);
+  CHECK(tile.block_m == 16);
+  CHECK(tile.block_n == 64);
+  CHECK(tile.parts_per_block == 2);
+  CHECK(tile.num_threads == 384);
+  CHECK_THROWS_AS(decode_tile(CombineConfig{}), std::invalid_argument);
 }
 
 }  // namespace

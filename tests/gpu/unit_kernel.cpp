@@ -49,7 +49,9 @@ void UnitKernel::launch(unsigned blocks, const void* arguments, const DeviceStre
 }
 
 TensorMap encode(const TensorMapShape& shape, const DeviceBuffer& tensor) {
-  return encode_tensor_map(Driver::instance(), "tensor", shape, tensor.data());
+  const Driver& driver = Driver::instance();
+  const ScopedContext context(driver, driver.primary_context(0));  // encoding needs one
+  return encode_tensor_map(driver, "tensor", shape, tensor.data());
 }
 
 TensorMap encode_matrix(DataType dtype, int rows, int columns, int box_rows, int box_columns,

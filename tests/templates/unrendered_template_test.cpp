@@ -19,7 +19,14 @@ using namespace attnjit::test;
 namespace fs = std::filesystem;
 
 const fs::path source_dir = ATTNJIT_SOURCE_DIR;
-constexpr const char* architectures[] = {"sm_80", "sm_90a"};
+
+// Templates of a later family do not compile for an earlier one; combine_splits is recorded as it
+// is rendered for Hopper, where it overlaps the attention kernel.
+std::vector<std::string> architectures_of(const std::string& name) {
+  const bool is_for_hopper = name.ends_with("_sm90") || name == "combine_splits";
+  return is_for_hopper ? std::vector<std::string>{"sm_90a"}
+                       : std::vector<std::string>{"sm_80", "sm_90a"};
+}
 
 // "paged_decode_sm80" and so on: one per file in templates/kernels.
 std::vector<std::string> template_names() {
@@ -63,7 +70,7 @@ TEST_CASE("nvcc compiles every template as it stands, without spills") {
     return;
   }
   for (const std::string& name : template_names()) {
-    for (const char* arch : architectures) {
+    for (const std::string& arch : architectures_of(name)) {
       const std::string log =
           compile_with_nvcc(nvcc, source_dir / "templates/kernels" / (name + ".cu"),
                             {source_dir / "templates", source_dir / "tests/golden" / name}, arch);
@@ -78,7 +85,7 @@ TEST_CASE("nvcc compiles every template as it stands, without spills") {
 TEST_CASE("NVRTC compiles every template as it stands, without spills") {
   const NvrtcCompiler compiler;
   for (const std::string& name : template_names()) {
-    for (const char* arch : architectures) {
+    for (const std::string& arch : architectures_of(name)) {
       const RenderedKernel kernel = unrendered(name, arch);
       const CompiledKernel compiled = compiler.compile(
           kernel, make_cache_key(kernel, compiler.options(kernel), compiler.toolchain_identity()));
