@@ -15,6 +15,6 @@ constexpr DataType dtype_mask = DataType::uint8;  // element type of a materiali
 constexpr int block_m = 16;  // query rows per thread block
 constexpr int block_n = 32;  // keys per iteration
 constexpr int num_warps = 4;  // warps per thread block
-constexpr int num_stages = 2;  // KV tiles in flight plus the one in use
-constexpr int shared_memory_bytes = 95232;  // dynamic shared memory of a block
+constexpr int num_stages = 3;  // KV tiles in flight plus the one in use
+constexpr int shared_memory_bytes = 132608;  // dynamic shared memory of a block
 }  // namespace config

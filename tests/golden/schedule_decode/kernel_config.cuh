@@ -4,6 +4,6 @@
 #include "device/config_types.cuh"
 
 namespace config {
-constexpr int block_n = 32;  // keys per block, the unit of splitting
+constexpr int block_n = 64;  // keys per block, the unit of splitting
 constexpr int num_threads = 1024;  // threads of the one block
 }  // namespace config
