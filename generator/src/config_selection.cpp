@@ -122,7 +122,7 @@ SwappedDecodeConfig select_swapped_decode(const AttentionDescriptor& descriptor,
   config.mask = effective_mask(descriptor);
   config.block_rows = (descriptor.max_seqlen_q * config.q_per_kv + 7) / 8 * 8;
   // Two consumers hide each other's waits, as long as both fit in the registers and shared memory.
-  config.num_consumers = config.block_rows <= 24 ? 2 : 1;
+  config.num_consumers = config.block_rows <= 16 ? 2 : 1;
   // Boxes of the next tile arrive while this one is used, as many as fit: a lone consumer needs
   // nearly a whole tile of them, of two each needs half.
   const int boxes = config.head_dim_qk / box_columns;

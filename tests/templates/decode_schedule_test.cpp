@@ -270,7 +270,7 @@ TEST_CASE("the cuts are those of a walk over the line unit by unit") {
 }
 
 TEST_CASE("two requests over three parts are cut as by hand") {
-  // Units: request 0 takes 2 + 4, request 1 takes 2 + 1; nine units, three a part.
+  // Units: request 0 takes 1 + 4, request 1 takes 1 + 1; seven units, three a part.
   const Schedule schedule = make_schedule({4 * 64, 5}, 64, 3);
   CHECK(schedule.per_part == 3);
   CHECK(schedule.piece_offsets == std::vector<int>{0, 2, 2});
@@ -278,10 +278,10 @@ TEST_CASE("two requests over three parts are cut as by hand") {
   CHECK(first.first_request == 0);
   CHECK(first.first_block == 0);
   CHECK(first.end_request == 0);
-  CHECK(first.end_block == 1);
+  CHECK(first.end_block == 2);
   const SchedulePart& second = schedule.parts[1];
   CHECK(second.first_request == 0);
-  CHECK(second.first_block == 1);
+  CHECK(second.first_block == 2);
   CHECK(second.first_piece == 1);
   CHECK(second.end_request == 1);
   CHECK(second.end_block == 0);
@@ -298,12 +298,16 @@ TEST_CASE("a length at the edge of a block takes no block more than it fills") {
   CHECK(num_kv_blocks(64, 64) == 1);
   CHECK(num_kv_blocks(65, 64) == 2);
   CHECK(num_kv_blocks(2147483647, 32) == 67108864);
-  CHECK(request_units(2147483647, 32) == 67108866);
+  CHECK(request_units(2147483647, 32) == 67108865);
 }
 
 TEST_CASE("a part without work starts and ends past the last request") {
   const Schedule schedule = make_schedule({64}, 64, 4);
-  for (int part = 1; part < 4; ++part) {
+  CHECK(schedule.parts[0].end_request == 0);  // nothing but the request's overhead
+  CHECK(schedule.parts[0].end_block == 0);
+  CHECK(schedule.parts[1].first_request == 0);
+  CHECK(schedule.parts[1].end_request == 1);
+  for (int part = 2; part < 4; ++part) {
     const SchedulePart& idle = schedule.parts[static_cast<std::size_t>(part)];
     CHECK(idle.first_request == 1);
     CHECK(idle.end_request == 1);
