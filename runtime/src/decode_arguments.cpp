@@ -31,6 +31,15 @@ CacheDimensions cache_dimensions(const TensorView& cache, KvLayoutTag tag) {
                                  : CacheDimensions{page, page + 1, page + 2};
 }
 
+// A dimension whose extent is the caller's to choose, but not zero.
+void require_some(TensorChecks& checks, std::string_view name, const TensorView& view,
+                  std::size_t dimension) {
+  if (view.shape.at(dimension) < 1) {
+    checks.add(name, describe(view), fmt::format("must not be empty in dimension {}", dimension),
+               "pass the tensor that holds the keys, or leave out requests without any");
+  }
+}
+
 void check_cache(TensorChecks& checks, std::string_view name, const TensorView& cache,
                  const AttentionDescriptor& descriptor, int batch, int head_dim) {
   const bool hnd = descriptor.kv_layout_tag == KvLayoutTag::hnd;
@@ -43,6 +52,7 @@ void check_cache(TensorChecks& checks, std::string_view name, const TensorView& 
                                                {TensorChecks::any, second, third, head_dim});
   if (fits) {
     checks.require_strides(name, cache, elements_per_16_bytes, 16);
+    require_some(checks, name, cache, cache.rank == 5 ? 1 : 0);
   }
 }
 
@@ -61,9 +71,12 @@ void check_mask(TensorChecks& checks, const AttentionDescriptor& descriptor, con
   const auto full_or_one = [&](std::size_t dimension, std::int64_t full) {
     return mask.shape.at(dimension) == 1 ? 1 : full;
   };
-  checks.require_shape("mask", mask, descriptor.dtype_mask,
-                       {full_or_one(0, batch), full_or_one(1, descriptor.num_q_heads),
-                        full_or_one(2, seqlen_q), TensorChecks::any});
+  if (checks.require_shape("mask", mask, descriptor.dtype_mask,
+                           {full_or_one(0, batch), full_or_one(1, descriptor.num_q_heads),
+                            full_or_one(2, seqlen_q), TensorChecks::any})) {
+    checks.require_readable("mask", mask);
+    require_some(checks, "mask", mask, 3);
+  }
 }
 
 CacheStrides cache_strides(const TensorView& cache, KvLayoutTag tag) {
@@ -96,6 +109,7 @@ void check_decode_call(const AttentionDescriptor& descriptor, const DecodeCall& 
   if (checks.require_shape("block_table", call.block_table, DataType::int32,
                            {batch, TensorChecks::any})) {
     checks.require_strides("block_table", call.block_table, 1, 4);
+    require_some(checks, "block_table", call.block_table, 1);
   }
   if (checks.require_shape("seq_lens", call.seq_lens, DataType::int32, {batch})) {
     checks.require_strides("seq_lens", call.seq_lens, 1, 4);
@@ -104,10 +118,13 @@ void check_decode_call(const AttentionDescriptor& descriptor, const DecodeCall& 
   if (checks.require_shape("out", call.out, descriptor.dtype_out,
                            {batch, seqlen_q, descriptor.num_q_heads, descriptor.head_dim_v})) {
     checks.require_strides("out", call.out, elements_per_16_bytes, 16);
+    checks.require_distinct("out", call.out);
   }
   if (call.lse.data != nullptr) {
-    checks.require_shape("lse", call.lse, DataType::fp32,
-                         {batch, descriptor.num_q_heads, seqlen_q});
+    if (checks.require_shape("lse", call.lse, DataType::fp32,
+                             {batch, descriptor.num_q_heads, seqlen_q})) {
+      checks.require_distinct("lse", call.lse);
+    }
   }
   if (!std::isfinite(call.softmax_scale)) {
     checks.add("softmax_scale", fmt::format("{}", call.softmax_scale), "must be finite",

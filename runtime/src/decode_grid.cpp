@@ -1,6 +1,11 @@
 #include "attnjit/decode_grid.hpp"
 
 #include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "tensor_checks.hpp"
 
 namespace attnjit {
 namespace {
@@ -14,6 +19,36 @@ int blocks_per_sm(const DecodeTile& tile, const TargetDevice& device) {
       device.shared_memory_per_sm / (tile.shared_memory_bytes + reserved_bytes_per_block);
   const int by_registers = registers_per_sm / (tile.num_threads * (most_registers_per_thread + 1));
   return std::max(1, std::min(by_memory, by_registers));
+}
+
+// Sizes far above what hardware and models have, so that no product below overflows.
+constexpr int most_heads = 1024;
+constexpr int most_query_tokens = 128;
+constexpr int most_multiprocessors = 4096;
+
+void check_range(TensorChecks& checks, std::string_view name, int value, int most) {
+  if (value < 1 || value > most) {
+    checks.add(name, fmt::format("{}", value), fmt::format("must be between 1 and {}", most),
+               "pass a tile of select_configs, a device of find_target_device or "
+               "query_target_device, and the shape of the call");
+  }
+}
+
+void check_grid_inputs(const DecodeTile& tile, const TargetDevice& device, int num_kv_heads,
+                       int seqlen_q) {
+  constexpr int most_threads = 1024;
+  constexpr int most_bytes = 1 << 20;
+  TensorChecks checks;
+  check_range(checks, "tile.block_m", tile.block_m, most_query_tokens * most_heads);
+  check_range(checks, "tile.q_per_kv", tile.q_per_kv, most_heads);
+  check_range(checks, "tile.parts_per_block", tile.parts_per_block, most_threads / 128);
+  check_range(checks, "tile.num_threads", tile.num_threads, most_threads);
+  check_range(checks, "tile.shared_memory_bytes", tile.shared_memory_bytes, most_bytes);
+  check_range(checks, "device.num_sms", device.num_sms, most_multiprocessors);
+  check_range(checks, "device.shared_memory_per_sm", device.shared_memory_per_sm, most_bytes);
+  check_range(checks, "num_kv_heads", num_kv_heads, most_heads);
+  check_range(checks, "seqlen_q", seqlen_q, most_query_tokens);
+  checks.finish();
 }
 
 // The share of the device that `num_blocks` equal thread blocks keep busy in whole waves of
@@ -47,6 +82,7 @@ int choose_num_parts(int blocks_per_part, int slots) {
 
 DecodeGrid make_decode_grid(const DecodeTile& tile, const TargetDevice& device, int num_kv_heads,
                             int seqlen_q) {
+  check_grid_inputs(tile, device, num_kv_heads, seqlen_q);
   DecodeGrid grid;
   grid.num_rows = seqlen_q * tile.q_per_kv;
   grid.row_tiles = (grid.num_rows + tile.block_m - 1) / tile.block_m;

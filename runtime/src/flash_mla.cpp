@@ -66,7 +66,7 @@ MlaMetadata get_mla_metadata(std::span<const std::int64_t> q_shape,
   metadata.seq_lens.assign(seq_lens.begin(), seq_lens.end());
   metadata.max_seqlen_kv = *std::max_element(seq_lens.begin(), seq_lens.end());
   metadata.has_spare_blocks =
-      (metadata.max_seqlen_kv + block_size - 1) / block_size < metadata.num_blocks;
+      (std::int64_t{metadata.max_seqlen_kv} + block_size - 1) / block_size < metadata.num_blocks;
   const TensorView q =
       contiguous_view(nullptr, options.dtype, {q_shape[0], q_shape[1], q_shape[2], q_shape[3]});
   const TensorView kv = contiguous_view(

@@ -16,10 +16,6 @@ using Shape = std::span<const std::int64_t>;
   throw FlashMlaError(code, fmt::format("{}: {}; fix: {}", to_string(code), cause, fix));
 }
 
-Shape shape_of(const TensorView& view) {
-  return Shape(view.shape).first(static_cast<std::size_t>(view.rank));
-}
-
 void require_shape(std::string_view name, Shape given, Shape wanted) {
   if (!std::equal(given.begin(), given.end(), wanted.begin(), wanted.end())) {
     fail(FlashMlaErrorCode::shape_mismatch,
@@ -57,6 +53,11 @@ void require_dtype(std::string_view name, const TensorView& view, DataType dtype
   }
 }
 
+// stride * extent > limit, without overflow; all are non-negative.
+bool spans_more_than(std::int64_t stride, std::int64_t extent, std::int64_t limit) {
+  return extent > 0 && stride > limit / extent;
+}
+
 // Strides in the listed order must not increase, and a dimension must not overlap the next inner
 // one.
 void require_monotonic(std::string_view name, const TensorView& view) {
@@ -66,7 +67,7 @@ void require_monotonic(std::string_view name, const TensorView& view) {
     if (view.shape[i] <= 1) {
       continue;
     }
-    if (view.strides[i] < std::max<std::int64_t>(1, inner_stride * inner_extent)) {
+    if (view.strides[i] < 1 || spans_more_than(inner_stride, inner_extent, view.strides[i])) {
       fail(
           FlashMlaErrorCode::stride_order,
           fmt::format("{} is {}: the stride of dimension {} is smaller than what lies inside it",
@@ -157,6 +158,16 @@ void check_mla_shapes(Shape q_shape, Shape kv_shape) {
                      fmt::join(kv_shape, ", ")),
          "pass q and cache of the same requests and head dim");
   }
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : kv_shape) {
+    if (spans_more_than(extent, elements, INT64_MAX / 16)) {
+      fail(FlashMlaErrorCode::shape_mismatch,
+           fmt::format("the cache [{}] has more elements than memory has bytes",
+                       fmt::join(kv_shape, ", ")),
+           "pass the extents of the tensor that is there");
+    }
+    elements *= extent;
+  }
   if (q_shape[1] % kv_shape[1] != 0) {
     fail(FlashMlaErrorCode::head_ratio,
          fmt::format("Hq = {} is not an integer multiple of Hk = {}", q_shape[1], kv_shape[1]),
@@ -201,7 +212,7 @@ void check_seq_lens(std::span<const int> seq_lens, Shape kv_shape, BlockCountPol
     longest = std::max(longest, seq_lens[b]);
   }
   const std::int64_t needed = (longest + block_size - 1) / block_size;
-  if (policy == BlockCountPolicy::exact && needed != kv_shape[2]) {
+  if (policy != BlockCountPolicy::at_least && needed != kv_shape[2]) {
     fail(FlashMlaErrorCode::block_count,
          fmt::format("Nblk = {}, the longest sequence of {} tokens needs {}", kv_shape[2], longest,
                      needed),

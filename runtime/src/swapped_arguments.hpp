@@ -1,5 +1,5 @@
-// PagedDecodeArguments -> SwappedDecodeArguments: the tensor maps of kernels/swapped_decode_sm90.cu.
-// Allocates nothing; thread-safe.
+// PagedDecodeArguments -> SwappedDecodeArguments: the tensor maps of
+// kernels/swapped_decode_sm90.cu. Allocates nothing; thread-safe.
 #pragma once
 
 #include "attnjit/paged_decode.hpp"

@@ -1,6 +1,7 @@
 #include "tensor_checks.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -65,6 +66,32 @@ void TensorChecks::require_strides(std::string_view name, const TensorView& view
       return;
     }
   }
+}
+
+void TensorChecks::require_least_stride(std::string_view name, const TensorView& view,
+                                        std::int64_t least) {
+  const auto alignment = static_cast<std::uintptr_t>(size_bytes(view.dtype));
+  if (reinterpret_cast<std::uintptr_t>(view.data) % alignment != 0) {
+    add(name, fmt::format("{}", view.data), fmt::format("must be {}-byte aligned", alignment),
+        "copy to aligned memory");
+  }
+  const std::span<const std::int64_t> shape = shape_of(view);
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] > 1 && view.strides.at(i) < least) {
+      add(name, describe(view),
+          fmt::format("must have strides of at least {} in dimensions longer than 1", least),
+          "make the tensor contiguous, or re-pack it");
+      return;
+    }
+  }
+}
+
+void TensorChecks::require_distinct(std::string_view name, const TensorView& view) {
+  require_least_stride(name, view, 1);
+}
+
+void TensorChecks::require_readable(std::string_view name, const TensorView& view) {
+  require_least_stride(name, view, 0);
 }
 
 void TensorChecks::add(std::string_view name, std::string value, std::string rule,

@@ -28,12 +28,21 @@ class TensorChecks {
   void require_strides(std::string_view name, const TensorView& view, std::int64_t multiple,
                        std::uintptr_t alignment_bytes);
 
+  // A tensor that is written: its strides of dimensions longer than 1 are positive, so that no two
+  // elements of a row of any dimension share a place; aligned to its elements.
+  void require_distinct(std::string_view name, const TensorView& view);
+
+  // A tensor that is read element by element: strides not negative, aligned to its elements.
+  void require_readable(std::string_view name, const TensorView& view);
+
   void add(std::string_view name, std::string value, std::string rule, std::string fix);
 
   // Throws ArgumentError if anything was added.
   void finish() const;
 
  private:
+  void require_least_stride(std::string_view name, const TensorView& view, std::int64_t least);
+
   std::vector<Violation> violations_;
 };
 

@@ -1,11 +1,19 @@
 #include "attnjit/tensor_view.hpp"
 
-#include <span>
+#include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace attnjit {
+namespace {
+
+// Views come from callers: a rank that no tensor has must not index past the arrays.
+std::size_t bounded_rank(const TensorView& view) {
+  return static_cast<std::size_t>(std::clamp(view.rank, 0, TensorView::max_rank));
+}
+
+}  // namespace
 
 TensorView contiguous_view(void* data, DataType dtype, std::initializer_list<std::int64_t> shape) {
   TensorView view;
@@ -33,11 +41,17 @@ TensorView permuted_view(const TensorView& view, std::initializer_list<int> orde
   return result;
 }
 
+std::span<const std::int64_t> shape_of(const TensorView& view) {
+  return std::span(view.shape).first(bounded_rank(view));
+}
+
 std::string describe(const TensorView& view) {
-  const auto rank = static_cast<std::size_t>(view.rank);
-  return fmt::format("{} [{}], strides [{}]", to_string(view.dtype),
-                     fmt::join(std::span(view.shape).first(rank), ", "),
-                     fmt::join(std::span(view.strides).first(rank), ", "));
+  const std::string rank = view.rank < 0 || view.rank > TensorView::max_rank
+                               ? fmt::format("rank {}, ", view.rank)
+                               : std::string();
+  return fmt::format("{}{} [{}], strides [{}]", rank, to_string(view.dtype),
+                     fmt::join(shape_of(view), ", "),
+                     fmt::join(std::span(view.strides).first(bounded_rank(view)), ", "));
 }
 
 }  // namespace attnjit

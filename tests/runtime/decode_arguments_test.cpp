@@ -87,6 +87,18 @@ TEST_CASE("each bad argument of a decode call is named with its rule") {
       {"out", "must have shape", [](DecodeCall& c) { c.out.shape[1] = 2; }},
       {"lse", "must be fp32", [](DecodeCall& c) { c.lse.dtype = DataType::bf16; }},
       {"lse", "must have shape", [](DecodeCall& c) { c.lse.shape[1] = 3; }},
+      {"k_cache", "must not be empty", [](DecodeCall& c) { c.k_cache.shape[0] = 0; }},
+      {"block_table", "must not be empty", [](DecodeCall& c) { c.block_table.shape[1] = 0; }},
+      {"out", "at least 1", [](DecodeCall& c) { c.out.strides[1] = 0; }},
+      {"lse", "at least 1",
+       [](DecodeCall& c) {
+         c.lse.strides = {0, 0, 0};
+       }},
+      {"lse", "at least 1", [](DecodeCall& c) { c.lse.strides[1] = -3; }},
+      {"lse", "4-byte aligned",
+       [](DecodeCall& c) { c.lse.data = reinterpret_cast<void*>(std::uintptr_t{0x1001}); }},
+      {"q", "must have shape", [](DecodeCall& c) { c.q.rank = 9; }},
+      {"q", "must have shape", [](DecodeCall& c) { c.q.rank = -1; }},
       {"softmax_scale", "must be finite",
        [](DecodeCall& c) { c.softmax_scale = std::numeric_limits<float>::quiet_NaN(); }},
   };
@@ -129,6 +141,11 @@ TEST_CASE("a materialized mask must be given, of its type, full or broadcast") {
   CHECK(make_decode_arguments(descriptor, call).mask_strides.head == 320);
   CHECK(make_decode_arguments(descriptor, call).mask_strides.query == 0);
   call.mask = contiguous_view(fake_pointer(), DataType::uint8, {2, 3, 1, 320});
+  CHECK(violations_of(descriptor, call).size() == 1);
+  call.mask = contiguous_view(fake_pointer(), DataType::uint8, {2, 8, 3, 0});
+  CHECK(violations_of(descriptor, call).size() == 1);
+  call.mask = contiguous_view(fake_pointer(), DataType::uint8, {2, 8, 3, 320});
+  call.mask.strides[2] = -320;
   CHECK(violations_of(descriptor, call).size() == 1);
   call.mask = contiguous_view(fake_pointer(), DataType::bf16, {1, 1, 1, 320});
   CHECK(violations_of(descriptor, call).size() == 1);

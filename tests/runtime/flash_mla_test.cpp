@@ -204,6 +204,44 @@ TEST_CASE("metadata for shapes that no kernel serves lists the refusal") {
   CHECK_THROWS_AS(example.metadata(), DescriptorError);
 }
 
+TEST_CASE("ranks that no tensor has are refused without reading past the view") {
+  for (const int rank : {-1, 6, 9}) {
+    Example example;
+    example.block_table.rank = rank;
+    CHECK(metadata_code(example) == FlashMlaErrorCode::block_count);
+    FlashMlaCall call = Example().call();
+    call.q.rank = rank;
+    CHECK(call_code(call) == FlashMlaErrorCode::shape_mismatch);
+    call = Example().call();
+    call.mask = contiguous_view(Example::fake_pointer(), DataType::uint8, {2, 1, 1, 500});
+    call.mask.rank = rank;
+    CHECK(call_code(call) == FlashMlaErrorCode::shape_mismatch);
+  }
+}
+
+TEST_CASE("extents and strides whose products overflow are refused") {
+  Example example;
+  example.q_shape = {1 << 30, 8, 1, 128};
+  example.kv_shape = {1 << 30, 4, 1 << 30, 64, 128};
+  CHECK(metadata_code(example) == FlashMlaErrorCode::shape_mismatch);
+  for (const std::int64_t stride : {std::int64_t{1} << 62, INT64_MAX}) {
+    FlashMlaCall call = Example().call();
+    call.k_cache.strides[2] = stride;
+    CHECK(call_code(call) == FlashMlaErrorCode::stride_order);
+  }
+}
+
+TEST_CASE("the longest length there is needs no more blocks than it fills") {
+  Example example;
+  example.q_shape[0] = example.kv_shape[0] = 1;
+  example.kv_shape[2] = std::int64_t{1} << 25;
+  example.block_table =
+      contiguous_view(Example::fake_pointer(), DataType::int32, {1, std::int64_t{1} << 25});
+  example.seq_lens = {INT32_MAX};
+  example.options.block_count = BlockCountPolicy::exact;
+  CHECK_FALSE(example.metadata().has_spare_blocks);
+}
+
 TEST_CASE("the split follows the device's multiprocessors") {
   Example example;
   example.kv_shape[2] = 512;

@@ -32,7 +32,7 @@ struct PreparedCombine {
 struct PreparedDecode {
   AttentionDescriptor descriptor;
   TargetDevice target;
-  int device = 0;  // CUDA ordinal
+  int device = 0;       // CUDA ordinal
   KernelConfig config;  // of `attention`
   DecodeTile tile;
   ScheduleConfig schedule_config;

@@ -13,15 +13,15 @@ namespace attnjit {
 struct DecodeGrid {
   int row_tiles = 0;  // tiles of block_m query rows per kv head
   int num_kv_heads = 0;
-  int num_rows = 0;   // query rows per kv head: seqlen_q * q_per_kv
+  int num_rows = 0;         // query rows per kv head: seqlen_q * q_per_kv
   int num_parts = 0;        // of the schedule
   int parts_per_block = 1;  // launch grid: (row_tiles * num_kv_heads, num_parts / parts_per_block)
 };
 
 // The grid for `seqlen_q` query tokens per request: the fewest parts that keep all multiprocessors
-// evenly busy.
-DecodeGrid make_decode_grid(const DecodeTile& tile, const TargetDevice& device,
-                            int num_kv_heads, int seqlen_q);
+// evenly busy. Throws ArgumentError for sizes that no tile, device or call has.
+DecodeGrid make_decode_grid(const DecodeTile& tile, const TargetDevice& device, int num_kv_heads,
+                            int seqlen_q);
 
 // At most this many pieces belong to split requests, whatever the lengths: each part cuts at most
 // the request it begins in and the one it ends in.

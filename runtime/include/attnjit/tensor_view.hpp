@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 
 #include "attnjit/attention_descriptor.hpp"
@@ -26,6 +27,9 @@ TensorView contiguous_view(void* data, DataType dtype, std::initializer_list<std
 
 // The dimensions of `view` in another order: dimension i of the result is dimension order[i].
 TensorView permuted_view(const TensorView& view, std::initializer_list<int> order);
+
+// The extents of `view`; of a rank that no tensor has, those that are there.
+std::span<const std::int64_t> shape_of(const TensorView& view);
 
 // "bf16 [2, 1, 16, 576], strides [9216, 9216, 576, 1]", for error messages.
 std::string describe(const TensorView& view);

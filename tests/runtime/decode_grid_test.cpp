@@ -1,0 +1,68 @@
+// The launch grid of decode: how parts fill a device, and what no grid can be made for.
+#include "attnjit/decode_grid.hpp"
+
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "attnjit/argument_error.hpp"
+#include "attnjit/config_selection.hpp"
+#include "catch.hpp"
+
+namespace attnjit {
+namespace {
+
+TargetDevice h200() {
+  return find_target_device("h200").value();
+}
+
+DecodeTile latent_tile(int num_q_heads) {
+  AttentionDescriptor descriptor;
+  descriptor.head_dim_qk = 576;
+  descriptor.head_dim_v = 512;
+  descriptor.num_q_heads = num_q_heads;
+  descriptor.num_kv_heads = 1;
+  descriptor.value_source = ValueSource::prefix_of_k;
+  return decode_tile(select_configs(descriptor, h200()).front());
+}
+
+TEST_CASE("parts fill every multiprocessor of the device") {
+  const DecodeGrid few = make_decode_grid(latent_tile(16), h200(), 1, 1);
+  CHECK(few.parts_per_block == 2);
+  CHECK(few.num_parts == 2 * 132);  // two consumers on each of 132 multiprocessors
+  CHECK(few.row_tiles == 1);
+  const DecodeGrid many = make_decode_grid(latent_tile(128), h200(), 1, 1);
+  CHECK(many.row_tiles == 2);
+  CHECK(many.num_parts == 66);
+}
+
+TEST_CASE("a grid that fills a device unevenly takes another wave where that gains") {
+  DecodeTile tile = latent_tile(128);
+  const DecodeGrid grid = make_decode_grid(tile, h200(), 50, 1);  // 100 thread blocks a part
+  CHECK(grid.num_parts == 5);  // 500 of 528 slots in four waves, against 100 of 132 in one
+}
+
+TEST_CASE("workspace holds two pieces per part, of all rows, with an LSE each") {
+  const DecodeGrid grid = make_decode_grid(latent_tile(16), h200(), 1, 1);
+  CHECK(workspace_bytes(grid, 512) == std::int64_t{2} * 264 * 16 * (512 + 1) * 4);
+}
+
+TEST_CASE("sizes that no tile, device or call has are refused, never divided by") {
+  constexpr int huge = std::numeric_limits<int>::max();
+  const DecodeTile tile = latent_tile(16);
+  CHECK_THROWS_AS(make_decode_grid(DecodeTile{}, h200(), 1, 1), ArgumentError);
+  CHECK_THROWS_AS(make_decode_grid(tile, TargetDevice{}, 1, 1), ArgumentError);
+  for (const int value : {0, -8, huge}) {
+    CHECK_THROWS_AS(make_decode_grid(tile, h200(), value, 1), ArgumentError);
+    CHECK_THROWS_AS(make_decode_grid(tile, h200(), 1, value), ArgumentError);
+    TargetDevice device = h200();
+    device.num_sms = value;
+    CHECK_THROWS_AS(make_decode_grid(tile, device, 1, 1), ArgumentError);
+    DecodeTile odd = tile;
+    odd.shared_memory_bytes = value;
+    CHECK_THROWS_AS(make_decode_grid(odd, h200(), 1, 1), ArgumentError);
+  }
+}
+
+}  // namespace
+}  // namespace attnjit
