@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
   const unsigned barrier = shared_address(&barrier_state);
   poison(shared_bytes, arguments.shared_bytes);
   if (threadIdx.x == 0) {
-    prefetch_tensor_map(arguments.a_map);
+    prefetch_tensor_map(arguments.b_map);
     init_barrier(barrier, 1);
     fence_barrier_init();
   }
