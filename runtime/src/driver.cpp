@@ -7,6 +7,7 @@
 namespace attnjit {
 namespace {
 
+constexpr const char* driver_variable = "ATTNJIT_LIBCUDA";
 constexpr int oldest_version = 12000;  // of every entry point: context-independent loading
 
 DynamicLibrary open_library(const std::filesystem::path& path) {
@@ -17,7 +18,7 @@ DynamicLibrary open_library(const std::filesystem::path& path) {
         DriverProblem::absent,
         fmt::format("no CUDA driver: {}. Running kernels needs an NVIDIA driver (525 or newer), in "
                     "a container also the container toolkit; rendering, compiling and warming do "
-                    "not.",
+                    "not",
                     error.what()));
   }
 }
@@ -136,12 +137,26 @@ std::string meaning(const DriverApi& api, CUresult result) {
                      static_cast<int>(result), text != nullptr ? text : "no description");
 }
 
+// A driver that was asked for by name and cannot be used is a mistake, not a machine without one.
+const Driver* open_named_driver(const char* named) {
+  try {
+    return new Driver(named);
+  } catch (const DriverError& error) {
+    const bool is_absent = error.problem() == DriverProblem::absent;
+    throw DriverError(
+        is_absent ? DriverProblem::failed : error.problem(),
+        fmt::format("{} = {}: {}; fix: unset {}, or name the libcuda.so.1 of an NVIDIA driver",
+                    driver_variable, named, error.what(), driver_variable));
+  }
+}
+
 }  // namespace
 
 const Driver& Driver::instance() {
   static const Driver* const driver = [] {
-    const char* named = std::getenv("ATTNJIT_LIBCUDA");
-    return new Driver(named != nullptr && *named != '\0' ? named : "libcuda.so.1");
+    const char* named = std::getenv(driver_variable);
+    return named != nullptr && *named != '\0' ? open_named_driver(named)
+                                              : new Driver("libcuda.so.1");
   }();
   return *driver;
 }

@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -58,6 +59,23 @@ TEST_CASE("templates that are missing are a problem") {
   const CommandOutput output = run_attnjit("doctor --templates " + directory.path().string());
   CHECK(output.exit_code != 0);
   CHECK(output.out.find("problem  templates") != std::string::npos);
+}
+
+TEST_CASE("a driver that ATTNJIT_LIBCUDA names and that is none is a problem with its name") {
+  const TemporaryDirectory directory;
+  for (const std::string& path : {directory.write("libcuda.so.1", "text"),
+                                  directory.path().string(), std::string("/nonexistent/libcuda")}) {
+    setenv("ATTNJIT_LIBCUDA", path.c_str(), 1);
+    const CommandOutput examined = run_attnjit("doctor");
+    const CommandOutput timed = run_attnjit("bench deepseek-v3 --tp 8");
+    unsetenv("ATTNJIT_LIBCUDA");
+    INFO(examined.out << timed.err);
+    CHECK(examined.exit_code != 0);
+    CHECK(examined.out.find("problem  driver     ATTNJIT_LIBCUDA = " + path + ": ") !=
+          std::string::npos);
+    CHECK(timed.exit_code == 5);
+    CHECK(timed.err.find("ATTNJIT_LIBCUDA = " + path + ": ") != std::string::npos);
+  }
 }
 
 }  // namespace attnjit

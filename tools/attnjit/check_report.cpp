@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attnjit/descriptor_json.hpp"
+#include "standard_streams.hpp"
 #include "text_table.hpp"
 
 namespace attnjit {
@@ -63,7 +64,7 @@ void print_table(const CheckReport& report) {
                     fmt::format("{:.2f}", group.worst.worst_lse_excess),
                     fmt::format("{:.1e}", group.cosine_distance)});
   }
-  fmt::print("{}", format_table(columns, rows));
+  print_result("{}", format_table(columns, rows));
 }
 
 json to_json(const CheckedCase& checked) {
@@ -97,18 +98,18 @@ void print_report(const CheckReport& report, bool as_json) {
                            {"passed", num_passed},
                            {"failed", report.num_failed},
                            {"cases", std::move(cases)}};
-    fmt::print("{}\n", document.dump());
+    print_result("{}\n", document.dump());
     return;
   }
-  fmt::print("{}\n", report.card);
+  print_result("{}\n", report.card);
   print_table(report);
   for (const CheckedCase& checked : report.cases) {
     if (!checked.result.passed) {
-      fmt::print("failed: {}: {}: {}\n", checked.suite_case.group,
-                 describe(checked.suite_case.decode_case), checked.result.failure);
+      print_result("failed: {}: {}: {}\n", checked.suite_case.group,
+                   describe(checked.suite_case.decode_case), checked.result.failure);
     }
   }
-  fmt::print("{} passed, {} failed\n", num_passed, report.num_failed);
+  print_result("{} passed, {} failed\n", num_passed, report.num_failed);
 }
 
 }  // namespace attnjit

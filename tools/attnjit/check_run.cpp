@@ -11,6 +11,7 @@
 #include "attnjit/descriptor_validation.hpp"
 #include "attnjit/target_device_query.hpp"
 #include "command.hpp"
+#include "standard_streams.hpp"
 
 namespace attnjit {
 namespace {
@@ -113,14 +114,14 @@ std::vector<SuiteCase> filter_cases(std::vector<SuiteCase> cases, const std::str
 CheckReport run_cases(AttentionRuntime& runtime, int device, const std::vector<SuiteCase>& cases) {
   CheckReport report;
   report.card = query_target_device(device).name;
-  fmt::print(stderr, "preparing the kernels of {} cases\n", cases.size());
+  print_message("preparing the kernels of {} cases\n", cases.size());
   prepare_all(runtime, device, cases);
   check::DecodeChecker checker(runtime, device);
   std::string group;
   for (const SuiteCase& suite_case : cases) {
     if (suite_case.group != group) {
       group = suite_case.group;
-      fmt::print(stderr, "{}\n", group);
+      print_message("{}\n", group);
     }
     report.cases.push_back({suite_case, run_case(checker, suite_case)});
     report.num_failed += report.cases.back().result.passed ? 0 : 1;

@@ -17,6 +17,7 @@
 #include "decode_timing.hpp"
 #include "gpu_arguments.hpp"
 #include "plan_arguments.hpp"
+#include "standard_streams.hpp"
 #include "text_table.hpp"
 
 namespace attnjit {
@@ -41,16 +42,20 @@ struct BenchRow {
 
 std::vector<AttentionDescriptor> descriptors_of(const BenchArguments& arguments) {
   if (arguments.plan.model.find('{') != std::string::npos) {
-    return {descriptor_from_json(arguments.plan.model)};
+    const AttentionDescriptor descriptor = descriptor_from_json(arguments.plan.model);
+    validate(descriptor);
+    return {descriptor};
   }
   return served_decode_descriptors(make_plan(arguments.plan));
 }
 
 std::vector<BenchRow> measure(const BenchArguments& arguments) {
+  // Before the driver is asked: what is wrong with the arguments is wrong without a GPU too.
+  const std::vector<AttentionDescriptor> descriptors = descriptors_of(arguments);
   AttentionRuntime runtime(provider_options(arguments.gpu));
   const check::DevicePeak peak = check::query_device_peak(arguments.gpu.device);
   std::vector<BenchRow> rows;
-  for (const AttentionDescriptor& descriptor : descriptors_of(arguments)) {
+  for (const AttentionDescriptor& descriptor : descriptors) {
     for (const int batch : arguments.batches) {
       for (const int seqlen_kv : arguments.seqlens_kv) {
         BenchRow row;
@@ -98,7 +103,7 @@ void print_rows(const std::vector<BenchRow>& rows) {
                      fmt::format("{:.0f}", row.timing.gigabytes_per_second()),
                      fmt::format("{:.1f}", row.roofline_percent)});
   }
-  fmt::print("{}", format_table(columns, cells));
+  print_result("{}", format_table(columns, cells));
 }
 
 ExitCode run(const BenchArguments& arguments) {
@@ -109,9 +114,9 @@ ExitCode run(const BenchArguments& arguments) {
     for (const BenchRow& row : rows) {
       list.push_back(to_json(row));
     }
-    fmt::print("{}\n", json{{"schema", 1}, {"card", card}, {"rows", std::move(list)}}.dump());
+    print_result("{}\n", json{{"schema", 1}, {"card", card}, {"rows", std::move(list)}}.dump());
   } else {
-    fmt::print("{}\n", card);
+    print_result("{}\n", card);
     print_rows(rows);
   }
   return ExitCode::succeeded;

@@ -10,6 +10,7 @@
 
 #include "command.hpp"
 #include "doctor_findings.hpp"
+#include "standard_streams.hpp"
 
 namespace attnjit {
 namespace {
@@ -36,15 +37,15 @@ void print_json(const std::vector<Finding>& findings) {
                          {"healthy", std::none_of(findings.begin(), findings.end(), is_problem)},
                          {"findings", list}};
   // Paths may hold bytes that are no UTF-8.
-  fmt::print("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+  print_result("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 void print_text(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
-    fmt::print("{:<8} {:<10} {}\n", to_string(finding.verdict), finding.subject, finding.text);
+    print_result("{:<8} {:<10} {}\n", to_string(finding.verdict), finding.subject, finding.text);
   }
   const auto problems = std::count_if(findings.begin(), findings.end(), is_problem);
-  fmt::print("attnjit {}: {} problem{}\n", ATTNJIT_VERSION, problems, problems == 1 ? "" : "s");
+  print_result("attnjit {}: {} problem{}\n", ATTNJIT_VERSION, problems, problems == 1 ? "" : "s");
 }
 
 ExitCode run(const DoctorCommand& command) {

@@ -8,6 +8,7 @@
 
 #include "command.hpp"
 #include "model_source.hpp"
+#include "standard_streams.hpp"
 
 namespace attnjit {
 namespace {
@@ -27,12 +28,12 @@ ExitCode run(bool as_json) {
     models.push_back(describe_preset(preset));
   }
   if (as_json) {
-    fmt::print("{}\n", json{{"schema", 1}, {"models", models}}.dump());
+    print_result("{}\n", json{{"schema", 1}, {"models", models}}.dump());
     return ExitCode::succeeded;
   }
   for (const json& model : models) {
-    fmt::print("{:<20} {:<14} {}\n", model.at("name").get<std::string>(),
-               model.at("model_type").get<std::string>(), model.at("source").get<std::string>());
+    print_result("{:<20} {:<14} {}\n", model.at("name").get<std::string>(),
+                 model.at("model_type").get<std::string>(), model.at("source").get<std::string>());
   }
   return ExitCode::succeeded;
 }

@@ -13,6 +13,7 @@
 #include "attnjit/descriptor_validation.hpp"
 #include "command.hpp"
 #include "plan_arguments.hpp"
+#include "standard_streams.hpp"
 #include "text_table.hpp"
 
 namespace attnjit {
@@ -79,29 +80,29 @@ json to_document(const std::string& model, const ModelPlan& plan, const PlanOpti
 }
 
 void print_planned(const PlannedDescriptor& planned, std::size_t number) {
-  fmt::print("\n[{}] {}, {} of the layers: {}\n", number, to_string(planned.phase),
-             planned.layers.size(), format_ranges(planned.layers));
+  print_result("\n[{}] {}, {} of the layers: {}\n", number, to_string(planned.phase),
+               planned.layers.size(), format_ranges(planned.layers));
   for (const AxisReason& reason : planned.reasons) {
-    fmt::print("    {:<15} {:<20} {}\n", reason.field, reason.value, reason.reason);
+    print_result("    {:<15} {:<20} {}\n", reason.field, reason.value, reason.reason);
   }
   for (const std::string& obstacle : find_obstacles(planned.descriptor)) {
-    fmt::print("    not served yet: {}\n", obstacle);
+    print_result("    not served yet: {}\n", obstacle);
   }
 }
 
 void print_plan(const std::string& model, const ModelPlan& plan, const PlanOptions& options) {
-  fmt::print("{}: {}, {} layers, tp {}: {} descriptors\n", model, plan.model_type, plan.num_layers,
-             options.tensor_parallel, plan.planned.size());
+  print_result("{}: {}, {} layers, tp {}: {} descriptors\n", model, plan.model_type,
+               plan.num_layers, options.tensor_parallel, plan.planned.size());
   for (std::size_t index = 0; index < plan.planned.size(); ++index) {
     print_planned(plan.planned[index], index + 1);
   }
   if (!plan.layers_without_attention.empty()) {
-    fmt::print("\nlayers without softmax attention: {}\n",
-               format_ranges(plan.layers_without_attention));
+    print_result("\nlayers without softmax attention: {}\n",
+                 format_ranges(plan.layers_without_attention));
   }
   if (!plan.unread_fields.empty()) {
-    fmt::print("\nfields of config.json that look like attention and were not understood: {}\n",
-               fmt::join(plan.unread_fields, ", "));
+    print_result("\nfields of config.json that look like attention and were not understood: {}\n",
+                 fmt::join(plan.unread_fields, ", "));
   }
 }
 
@@ -109,8 +110,8 @@ ExitCode run(const PlanCommand& command) {
   const ModelPlan plan = make_plan(command.arguments);
   const std::string& model = command.arguments.model;
   if (command.as_json) {
-    fmt::print("{}\n", to_document(model, plan, command.arguments.options)
-                           .dump(-1, ' ', false, json::error_handler_t::replace));
+    print_result("{}\n", to_document(model, plan, command.arguments.options)
+                             .dump(-1, ' ', false, json::error_handler_t::replace));
   } else {
     print_plan(model, plan, command.arguments.options);
   }

@@ -15,6 +15,7 @@
 #include "command.hpp"
 #include "kernel_source.hpp"
 #include "plan_arguments.hpp"
+#include "standard_streams.hpp"
 
 namespace attnjit {
 namespace {
@@ -52,10 +53,10 @@ std::string to_document(const KernelSource& source, const std::string& stage) {
 ExitCode run(const SrcCommand& command) {
   const KernelSource source = find_kernel_source(command.request);
   if (command.as_json) {
-    fmt::print("{}\n", to_document(source, command.stage));
+    print_result("{}\n", to_document(source, command.stage));
   } else {
     const std::string text = text_of(source, command.stage);
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    write_text(stdout, text);
   }
   return ExitCode::succeeded;
 }

@@ -12,6 +12,7 @@
 #include "kernel_jobs.hpp"
 #include "plan_arguments.hpp"
 #include "progress.hpp"
+#include "standard_streams.hpp"
 #include "target_arguments.hpp"
 #include "warm_report.hpp"
 #include "warm_run.hpp"
@@ -73,8 +74,8 @@ WarmRun run_with_progress(const WarmCommand& command, const KernelJobs& list) {
 void print_report(const WarmReport& report) {
   const std::string table = format_warm_table(report);
   const std::string refusals = format_refusals(report);
-  fmt::print("{}{}{}{}{}\n", table, table.empty() ? "" : "\n", refusals,
-             refusals.empty() ? "" : "\n", format_closing_line(report));
+  print_result("{}{}{}{}{}\n", table, table.empty() ? "" : "\n", refusals,
+               refusals.empty() ? "" : "\n", format_closing_line(report));
 }
 
 ExitCode run(const WarmCommand& command) {
@@ -82,8 +83,8 @@ ExitCode run(const WarmCommand& command) {
   const KernelJobs list = list_kernel_jobs(plan, find_targets(command.targets));
   const std::filesystem::path directory = require_cache_directory(command);
   if (!plan.unread_fields.empty()) {
-    fmt::print(stderr, "attnjit: fields of {} that look like attention were not understood: {}\n",
-               command.plan.model, fmt::join(plan.unread_fields, ", "));
+    print_message("attnjit: fields of {} that look like attention were not understood: {}\n",
+                  command.plan.model, fmt::join(plan.unread_fields, ", "));
   }
   const WarmRun warmed = run_with_progress(command, list);
   const WarmReport report{.model = command.plan.model,
@@ -91,9 +92,9 @@ ExitCode run(const WarmCommand& command) {
                           .cache_directory = directory,
                           .list = list,
                           .run = warmed};
-  fmt::print(stderr, "{}", format_failures(report));
+  print_message("{}", format_failures(report));
   if (command.as_json) {
-    fmt::print("{}\n", warm_json(report));
+    print_result("{}\n", warm_json(report));
   } else {
     print_report(report);
   }

@@ -1,14 +1,20 @@
 // attnjit: parses the command line, runs one command, and maps what it throws to an exit code.
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <sstream>
+#include <string>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "attnjit/descriptor_validation.hpp"
 #include "attnjit/driver_error.hpp"
 #include "attnjit/kernel_compiler.hpp"
 #include "command.hpp"
+#include "decimal_numbers.hpp"
+#include "standard_streams.hpp"
 
 namespace attnjit {
 namespace {
@@ -21,7 +27,7 @@ constexpr AddCommand commands[] = {
 };
 
 ExitCode report(const std::exception& error, ExitCode code) {
-  fmt::print(stderr, "attnjit: {}\n", error.what());
+  print_message("attnjit: {}\n", error.what());
   return code;
 }
 
@@ -48,11 +54,36 @@ ExitCode flush_output(ExitCode code) {
   if (is_written || code != ExitCode::succeeded) {
     return code;
   }
-  fmt::print(stderr, "attnjit: cannot write to standard output\n");
+  print_message("attnjit: cannot write to standard output\n");
   return ExitCode::failed;
 }
 
-int run_command_line(int argc, char** argv) {
+// The parser would only say that a command is missing.
+ExitCode report_unknown_command(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  print_message("attnjit: \"{}\" is not a command; fix: name one of {}\n",
+                escape_controls(app.remaining().front()), fmt::join(names, ", "));
+  return ExitCode::usage;
+}
+
+// Help and version end parsing too.
+ExitCode report_end_of_parsing(const CLI::App& app, const CLI::ParseError& error) {
+  const bool is_error = error.get_exit_code() != 0;
+  if (is_error && app.get_subcommands().empty() && !app.remaining().empty()) {
+    return report_unknown_command(app);
+  }
+  std::ostringstream result;
+  std::ostringstream message;
+  app.exit(error, result, message);
+  print_result("{}", result.str());
+  write_message(message.str());
+  return is_error ? ExitCode::usage : ExitCode::succeeded;
+}
+
+ExitCode run_command_line(int argc, char** argv) {
   CLI::App app("Attention kernels made at run time", "attnjit");
   app.set_version_flag("--version", "attnjit " ATTNJIT_VERSION);
   app.require_subcommand(1);
@@ -60,18 +91,20 @@ int run_command_line(int argc, char** argv) {
   for (const AddCommand add_command : commands) {
     add_command(app, action);
   }
+  require_decimal_numbers(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const bool is_error = app.exit(error) != 0;
-    return static_cast<int>(is_error ? ExitCode::usage : ExitCode::succeeded);
+    return report_end_of_parsing(app, error);
   }
-  return static_cast<int>(flush_output(run(action)));
+  return run(action);
 }
 
 }  // namespace
 }  // namespace attnjit
 
 int main(int argc, char** argv) {
-  return attnjit::run_command_line(argc, argv);
+  attnjit::open_closed_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large fails its write instead
+  return static_cast<int>(attnjit::flush_output(attnjit::run_command_line(argc, argv)));
 }

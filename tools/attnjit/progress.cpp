@@ -1,4 +1,5 @@
 #include "progress.hpp"
+#include "standard_streams.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -60,7 +61,8 @@ void Progress::begin(std::string_view job) {
 void Progress::finish(std::string_view outcome) {
   ++state_.done;
   if (style_ == ProgressStyle::lines) {
-    fmt::print(out_, "[{}/{}] {}: {}\n", state_.done, state_.total, state_.current, outcome);
+    write_text(out_,
+               fmt::format("[{}/{}] {}: {}\n", state_.done, state_.total, state_.current, outcome));
   }
   state_.current.clear();
   draw();
@@ -74,13 +76,13 @@ void Progress::draw() {
   state_.elapsed_seconds = elapsed.count();
   clear();
   // One column less than there is: a full line makes some terminals wrap.
-  fmt::print(out_, "{}", format_progress_bar(state_, terminal_width(out_) - 1));
+  write_text(out_, format_progress_bar(state_, terminal_width(out_) - 1));
   std::fflush(out_);
 }
 
 void Progress::clear() {
   if (style_ == ProgressStyle::bar) {
-    fmt::print(out_, "\r\033[K");  // to the line's begin, erase to its end (ECMA-48 EL)
+    write_text(out_, "\r\033[K");  // to the line's begin, erase to its end (ECMA-48 EL)
     std::fflush(out_);
   }
 }

@@ -8,6 +8,7 @@
 #include "attnjit/driver_error.hpp"
 #include "attnjit/target_device_query.hpp"
 #include "command.hpp"
+#include "standard_streams.hpp"
 
 namespace attnjit {
 namespace {
@@ -29,7 +30,7 @@ TargetDevice find_target(const std::string& name) {
     throw UsageError(
         fmt::format("arch = {}: no such target; fix: name an architecture or a card "
                     "out of {}",
-                    name, known_targets()));
+                    escape_controls(name), known_targets()));
   }
   return *device;
 }
@@ -53,10 +54,10 @@ std::vector<TargetDevice> find_local_targets() {
     }
   } catch (const DriverError& error) {
     if (error.problem() == DriverProblem::failed || error.problem() == DriverProblem::too_old) {
-      fmt::print(stderr,
-                 "attnjit: making kernels for {}, for the GPUs of this machine cannot be "
-                 "asked: {}\n",
-                 default_arch, error.what());
+      print_message(
+          "attnjit: making kernels for {}, for the GPUs of this machine cannot be "
+          "asked: {}\n",
+          default_arch, error.what());
     }
   }
   return targets;

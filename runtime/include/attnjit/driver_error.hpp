@@ -12,7 +12,7 @@ enum class DriverProblem {
   stub,       // the toolkit's link-time stand-in was found instead of a driver
   too_old,    // an entry point of CUDA 12.0 is missing
   no_device,  // a driver, but no GPU
-  failed,     // a driver that does not start: a broken or busy installation
+  failed,     // a driver that does not start, or that ATTNJIT_LIBCUDA names and that is none
 };
 
 // The driver cannot be used.
