@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -14,7 +13,9 @@
 #include <fmt/ranges.h>
 
 #include "attnjit/descriptor_validation.hpp"
+#include "attnjit/shown_text.hpp"
 #include "enum_names.hpp"
+#include "json_text.hpp"
 
 namespace attnjit {
 namespace {
@@ -33,8 +34,12 @@ Json value_to_json(const Value& value) {
 // Deeper than any descriptor, and shallow enough to print whatever was given.
 constexpr int deepest_nesting = 8;
 
+std::string shown(const nlohmann::json& value) {
+  return shown_text(value.dump());
+}
+
 // Signed and unsigned apart: comparing across the two would let 2^64 - 1 pass for -1.
-bool fits_in_31_bits(const Json& json) {
+bool fits_in_31_bits(const nlohmann::json& json) {
   constexpr int largest = std::numeric_limits<int>::max();
   if (json.is_number_unsigned()) {
     return json.get<std::uint64_t>() <= static_cast<std::uint64_t>(largest);
@@ -45,7 +50,7 @@ bool fits_in_31_bits(const Json& json) {
 
 // Reads one member, or says what is wrong with it.
 template <typename Value>
-void read_member(const std::string& name, const Json& json, Value& member,
+void read_member(const std::string& name, const nlohmann::json& json, Value& member,
                  std::vector<Violation>& violations) {
   if constexpr (std::is_enum_v<Value>) {
     const std::string text = json.is_string() ? json.get<std::string>() : std::string();
@@ -54,7 +59,7 @@ void read_member(const std::string& name, const Json& json, Value& member,
       return;
     }
     violations.push_back(
-        {name, json.dump(),
+        {name, shown(json),
          fmt::format("must be one of {}", fmt::join(enumerator_names<Value>(), ", ")),
          "use one of these names"});
   } else if constexpr (std::is_same_v<Value, bool>) {
@@ -62,14 +67,14 @@ void read_member(const std::string& name, const Json& json, Value& member,
       member = json.get<bool>();
       return;
     }
-    violations.push_back({name, json.dump(), "must be true or false", "give a JSON boolean"});
+    violations.push_back({name, shown(json), "must be true or false", "give a JSON boolean"});
   } else {
     static_assert(std::is_same_v<Value, int>);
     if (fits_in_31_bits(json)) {
       member = json.get<int>();
       return;
     }
-    violations.push_back({name, json.dump(), "must be an integer of at most 31 bits",
+    violations.push_back({name, shown(json), "must be an integer of at most 31 bits",
                           "give a whole number without quotes or fraction"});
   }
 }
@@ -81,49 +86,34 @@ std::vector<std::string_view> field_names() {
   return names;
 }
 
-// Listens to the parser for what the parsed value no longer shows.
-class ParseWatch {
- public:
-  // Names given twice, of which JSON would silently keep the last.
-  std::vector<Violation> repeated;
-  // The field being read, "descriptor" before the first.
-  std::string field = "descriptor";
+constexpr const char* object_fix = "give one JSON object, e.g. {\"operation\": \"decode\"}";
 
-  void see(int depth, Json::parse_event_t event, const Json& parsed) {
-    if (depth > deepest_nesting) {
-      throw DescriptorError(
-          {{field, "", "is nested too deeply", "give a number, name or boolean"}});
-    }
-    if (depth == 1 && event == Json::parse_event_t::key) {
-      field = parsed.get<std::string>();
-      if (!seen_.insert(field).second) {
-        repeated.push_back({field, "", "is given more than once", "give each field once"});
-      }
-    }
+// What the parser refused, as a violation of the field it was reading.
+Violation to_violation(const JsonTextError& error) {
+  const std::string field = error.field().empty() ? "descriptor" : shown_text(error.field());
+  switch (error.fault()) {
+    case JsonFault::nested_too_deeply:
+      return {field, "", "is nested too deeply", "give a number, name or boolean"};
+    case JsonFault::number_out_of_range:
+      return {field, "", fmt::format("is out of range: {}", error.what()),
+              "give an integer of at most 31 bits"};
+    case JsonFault::malformed:
+      break;
   }
+  return {"descriptor", "", fmt::format("is not JSON: {}", error.what()), object_fix};
+}
 
- private:
-  std::set<std::string> seen_;
-};
-
-Json parse_object(std::string_view text, ParseWatch& watch) {
-  constexpr const char* fix = "give one JSON object, e.g. {\"operation\": \"decode\"}";
-  Json json;
+ParsedJson parse_object(std::string_view text) {
   try {
-    json = Json::parse(text, [&](int depth, Json::parse_event_t event, const Json& parsed) {
-      watch.see(depth, event, parsed);
-      return true;
-    });
-  } catch (const Json::out_of_range& error) {
-    throw DescriptorError({{watch.field, "", fmt::format("is out of range: {}", error.what()),
-                            "give an integer of at most 31 bits"}});
-  } catch (const Json::exception& error) {
-    throw DescriptorError({{"descriptor", "", fmt::format("is not JSON: {}", error.what()), fix}});
+    ParsedJson parsed = parse_json_text(text, deepest_nesting);
+    if (!parsed.value.is_object()) {
+      throw DescriptorError(
+          {{"descriptor", parsed.value.type_name(), "must be a JSON object", object_fix}});
+    }
+    return parsed;
+  } catch (const JsonTextError& error) {
+    throw DescriptorError({to_violation(error)});
   }
-  if (!json.is_object()) {
-    throw DescriptorError({{"descriptor", json.type_name(), "must be a JSON object", fix}});
-  }
-  return json;
 }
 
 }  // namespace
@@ -136,10 +126,14 @@ std::string to_json(const AttentionDescriptor& descriptor) {
 }
 
 AttentionDescriptor descriptor_from_json(std::string_view text) {
-  ParseWatch watch;
-  const Json json = parse_object(text, watch);
+  const ParsedJson parsed = parse_object(text);
+  const nlohmann::json& json = parsed.value;
   AttentionDescriptor descriptor;
-  std::vector<Violation> violations = std::move(watch.repeated);
+  std::vector<Violation> violations;
+  for (const std::string& field : parsed.repeated) {
+    violations.push_back(
+        {shown_text(field), "", "is given more than once", "give each field once"});
+  }
   for_each_field(descriptor, [&](const char* name, auto& member) {
     if (json.contains(name)) {
       read_member(name, json[name], member, violations);
@@ -148,7 +142,7 @@ AttentionDescriptor descriptor_from_json(std::string_view text) {
   const std::vector<std::string_view> names = field_names();
   for (const auto& [name, value] : json.items()) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      violations.push_back({name, value.dump(), "is not a field of a descriptor",
+      violations.push_back({shown_text(name), shown(value), "is not a field of a descriptor",
                             fmt::format("remove it, or use one of {}", fmt::join(names, ", "))});
     }
   }

@@ -4,6 +4,9 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "enum_names.hpp"
 
 namespace attnjit {
 namespace {
@@ -13,13 +16,31 @@ std::string value_of(const AttentionDescriptor& descriptor, std::string_view fie
   for_each_field(descriptor, [&](std::string_view name, const auto& member) {
     if (name == field) {
       if constexpr (std::is_enum_v<std::decay_t<decltype(member)>>) {
-        value = to_string(member);
+        value = to_string(member).empty() ? fmt::format("{}", static_cast<int>(member))
+                                          : std::string(to_string(member));
       } else {
         value = fmt::format("{}", member);
       }
     }
   });
   return value;
+}
+
+// C++ lets any integer be cast to an enumeration.
+std::vector<Violation> find_unnamed_values(const AttentionDescriptor& descriptor) {
+  std::vector<Violation> violations;
+  for_each_field(descriptor, [&](const char* name, const auto& member) {
+    using Member = std::decay_t<decltype(member)>;
+    if constexpr (std::is_enum_v<Member>) {
+      if (to_string(member).empty()) {
+        violations.push_back({name, value_of(descriptor, name),
+                              fmt::format("must be one of its enumerators, {}",
+                                          fmt::join(enumerator_names<Member>(), ", ")),
+                              "use one of these"});
+      }
+    }
+  });
+  return violations;
 }
 
 }  // namespace
@@ -46,7 +67,7 @@ DescriptorError::DescriptorError(std::vector<Violation> violations)
 
 std::vector<Violation> find_violations(const AttentionDescriptor& descriptor,
                                        std::span<const DescriptorRule> rules) {
-  std::vector<Violation> violations;
+  std::vector<Violation> violations = find_unnamed_values(descriptor);
   for (const DescriptorRule& rule : rules) {
     if (rule.is_broken(descriptor)) {
       violations.push_back({std::string(rule.field), value_of(descriptor, rule.field),

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "attnjit/shown_text.hpp"
 #include "kernel_template.hpp"
 
 namespace attnjit {
@@ -32,8 +34,13 @@ std::string_view type_name(MaskKind) {
 }
 
 template <typename Value>
-std::string literal(const Value& value) {
+std::string literal(const char* name, const Value& value) {
   if constexpr (std::is_enum_v<Value>) {
+    if (to_string(value).empty()) {
+      throw std::invalid_argument(
+          fmt::format("{} = {}: must be an enumerator of {}; fix: do not cast integers to it", name,
+                      static_cast<int>(value), type_name(value)));
+    }
     return fmt::format("{}::{}", type_name(value), to_string(value));
   } else {
     return fmt::format("{}", value);
@@ -78,6 +85,19 @@ std::string banner(const KernelConfig& config, const TargetDevice& device,
       ATTNJIT_VERSION, path, library.digest(), device.arch, to_json(config));
 }
 
+// The arch becomes part of the source and of the compiler's options.
+void check_arch(std::string_view arch) {
+  const bool is_name = !arch.empty() && std::all_of(arch.begin(), arch.end(), [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '_';
+  });
+  if (!is_name) {
+    throw std::invalid_argument(
+        fmt::format("arch = \"{}\": must be lower-case letters, digits and underscores; fix: give "
+                    "one as NVRTC names it, such as sm_90a",
+                    shown_text(arch)));
+  }
+}
+
 RenderedKernel assemble(std::string_view entry, std::string source, const TargetDevice& device,
                         Headers&& headers) {
   RenderedKernel kernel;
@@ -103,7 +123,7 @@ std::string render_config_header(const KernelConfig& config) {
       [&](const auto& fields) {
         for_each_field(fields, [&](const char* name, const auto& value, const char* comment) {
           text += fmt::format("constexpr {} {} = {};  // {}\n", type_name(value), name,
-                              literal(value), comment);
+                              literal(name, value), comment);
         });
       },
       config);
@@ -115,6 +135,7 @@ RenderedKernel render(const KernelConfig& config, const TargetDevice& device,
   const KernelTemplate shape = template_of(config);
   const std::string path = fmt::format("kernels/{}.cu", shape.name);
   const std::string& text = library.text(path);
+  check_arch(device.arch);
   Headers headers;
   headers.emplace(config_header, render_config_header(config));
   collect_headers(headers.at(std::string(config_header)), library, headers);
@@ -132,6 +153,7 @@ RenderedKernel render(const KernelConfig& config, const TargetDevice& device,
 
 RenderedKernel render_source(std::string_view entry, std::string_view source,
                              const TargetDevice& device, const TemplateLibrary& library) {
+  check_arch(device.arch);
   Headers headers;
   collect_headers(source, library, headers);
   return assemble(entry, std::string(source), device, std::move(headers));

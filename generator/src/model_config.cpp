@@ -7,37 +7,60 @@
 #include <utility>
 
 #include "attnjit/model_plan.hpp"
+#include "attnjit/shown_text.hpp"
+#include "json_text.hpp"
 
 namespace attnjit {
 namespace {
 
 using nlohmann::json;
 
-// A value as a message shows it: JSON, cut where it would flood the terminal.
+// Deeper than any published config.json, and shallow enough to walk whatever was given.
+constexpr int deepest_nesting = 32;
+
+constexpr const char* give_as_published = "give the file as published";
+
 std::string shown(const json& value) {
-  constexpr std::size_t most_characters = 80;
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.size() > most_characters) {
-    text = text.substr(0, most_characters) + "…";
+  return shown_text(value.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+[[noreturn]] void throw_refused(const JsonTextError& error) {
+  if (error.fault() == JsonFault::nested_too_deeply) {
+    throw ModelError(fmt::format("{} is nested too deeply: must be at most {} levels deep; fix: {}",
+                                 error.field().empty() ? "config.json" : shown_text(error.field()),
+                                 deepest_nesting, give_as_published));
   }
-  return text;
+  throw ModelError(
+      fmt::format("config.json is not JSON: {}; fix: {}", error.what(), give_as_published));
+}
+
+// Of a key given twice JSON would silently keep the last value.
+void check_repeated(const std::vector<std::string>& repeated) {
+  std::string text;
+  for (const std::string& field : repeated) {
+    text += text.empty() ? "" : "\n";
+    text += fmt::format("{} is given more than once: must be given once; fix: remove the wrong one",
+                        shown_text(field));
+  }
+  if (!text.empty()) {
+    throw ModelError(text);
+  }
 }
 
 json parse_object(std::string_view config_json) {
-  json document;
   try {
-    document = json::parse(config_json);
-  } catch (const json::exception& error) {
-    throw ModelError(
-        fmt::format("config.json is not JSON: {}; fix: give the file as published", error.what()));
+    ParsedJson parsed = parse_json_text(config_json, deepest_nesting);
+    check_repeated(parsed.repeated);
+    if (!parsed.value.is_object()) {
+      throw ModelError(fmt::format(
+          "config.json = {}: must be a JSON object; fix: give the model's config.json, not its "
+          "tokenizer or index file",
+          shown(parsed.value)));
+    }
+    return std::move(parsed.value);
+  } catch (const JsonTextError& error) {
+    throw_refused(error);
   }
-  if (!document.is_object()) {
-    throw ModelError(fmt::format(
-        "config.json = {}: must be a JSON object; fix: give the model's config.json, not its "
-        "tokenizer or index file",
-        shown(document)));
-  }
-  return document;
 }
 
 // Multimodal models put their language model under one of these names.

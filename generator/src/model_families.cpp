@@ -7,6 +7,7 @@
 #include <string>
 
 #include "attnjit/model_plan.hpp"
+#include "attnjit/shown_text.hpp"
 
 namespace attnjit {
 namespace {
@@ -137,7 +138,7 @@ std::vector<ModelLayer> read_model_layers(const ConfigObject& config,
   throw ModelError(fmt::format(
       "model_type = \"{}\": not a known architecture; known are {}; fix: plan it by hand, with "
       "attention descriptors, or add a reader in generator/src/model_families.cpp",
-      model_type, fmt::join(known_model_types(), ", ")));
+      shown_text(model_type), fmt::join(known_model_types(), ", ")));
 }
 
 }  // namespace attnjit

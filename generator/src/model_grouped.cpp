@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "attnjit/model_plan.hpp"
+#include "attnjit/shown_text.hpp"
 #include "model_families.hpp"
 
 namespace attnjit {
@@ -156,7 +157,7 @@ void apply_layer_type(ModelLayer& layer, const ConfigObject& config, const Group
     throw ModelError(fmt::format(
         "{} has \"{}\": must be full_attention, sliding_attention or linear_attention for this "
         "model_type; fix: plan the layers of that kind by hand, with attention descriptors",
-        config.path_of("layer_types"), type));
+        config.path_of("layer_types"), shown_text(type)));
   }
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "attnjit/model_plan.hpp"
+#include "attnjit/shown_text.hpp"
 #include "model_families.hpp"
 
 namespace attnjit {
@@ -58,7 +59,7 @@ std::vector<ModelLayer> read_nemotron_h_layers(const ConfigObject& config) {
     if (std::string_view("M-*E").find(letter) == std::string_view::npos) {
       throw ModelError(fmt::format(
           "{} has '{}': must be M (Mamba), - (MLP), E (experts) or * (attention); fix: correct it",
-          config.path_of("hybrid_override_pattern"), letter));
+          config.path_of("hybrid_override_pattern"), shown_text({&letter, 1})));
     }
     layers.push_back(letter == '*' ? attention : layer_without_attention());
   }

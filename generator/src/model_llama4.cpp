@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "attnjit/model_plan.hpp"
+#include "attnjit/shown_text.hpp"
 #include "model_families.hpp"
 
 namespace attnjit {
@@ -18,7 +19,7 @@ std::vector<bool> read_chunked_layers(const ConfigObject& config, int num_layers
         throw ModelError(fmt::format(
             "{} has \"{}\": must be chunked_attention or full_attention for this model_type; fix: "
             "correct the entry",
-            config.path_of("layer_types"), type));
+            config.path_of("layer_types"), shown_text(type)));
       }
       is_chunked.push_back(type == "chunked_attention");
     }

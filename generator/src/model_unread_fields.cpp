@@ -6,14 +6,16 @@
 #include <array>
 #include <string_view>
 
+#include "attnjit/shown_text.hpp"
+
 namespace attnjit {
 namespace {
 
 // A field whose name holds one of these is taken to shape attention unless it is listed below.
-constexpr std::array attention_words = {"attn",        "attention", "head",    "window",  "rope",
-                                        "rotary",      "kv",        "lora",    "sink",    "softcap",
-                                        "mask",        "scal",      "chunk",   "alibi",   "causal",
-                                        "layer_types", "index_",    "pattern", "sparsity"};
+constexpr std::array attention_words = {
+    "attn",   "attention",   "head",    "window",  "rope",     "rotary",       "kv",
+    "lora",   "sink",        "softcap", "mask",    "scal",     "chunk",        "alibi",
+    "causal", "layer_types", "index_",  "pattern", "sparsity", "position_bias"};
 
 // Attention-looking, yet no kernel depends on them.
 constexpr std::array irrelevant_fields = {
@@ -57,17 +59,28 @@ bool is_irrelevant(std::string_view name) {
          irrelevant_fields.end();
 }
 
-bool asks_for_nothing(const nlohmann::json& value) {
+// "false" switches a feature off, except causality: every plan is causal, so a model that is not
+// asks for something.
+bool asks_for_nothing(std::string_view name, const nlohmann::json& value) {
   const bool is_empty = value.is_structured() && value.empty();
-  return value.is_null() || is_empty || (value.is_boolean() && !value.get<bool>());
+  const bool is_off = value.is_boolean() && !value.get<bool>();
+  const bool is_causality = name.find("causal") != std::string_view::npos;
+  return value.is_null() || is_empty || (is_off && !is_causality);
+}
+
+// The dtype comes from the plan's options; one that no option could be set to goes unheeded.
+bool is_unknown_dtype(std::string_view name, const nlohmann::json& value) {
+  constexpr std::array known = {"float16", "bfloat16", "float32", "auto"};
+  return (name == "torch_dtype" || name == "dtype") && !value.is_null() &&
+         std::find(known.begin(), known.end(), value) == known.end();
 }
 
 // The fields of an object that no reader saw, such as quantization_config.
 void collect_nested(const nlohmann::json& object, const std::string& path,
                     std::vector<std::string>& unread) {
   for (const auto& [name, value] : object.items()) {
-    const std::string full_name = fmt::format("{}.{}", path, name);
-    if (is_irrelevant(name) || asks_for_nothing(value)) {
+    const std::string full_name = fmt::format("{}.{}", path, shown_text(name));
+    if (is_irrelevant(name) || asks_for_nothing(name, value)) {
       continue;
     }
     if (looks_like_attention(name)) {
@@ -86,15 +99,20 @@ bool is_other_tower(std::string_view name) {
 
 void collect(const ConfigObject& config, std::vector<std::string>& unread) {
   for (const auto& [name, value] : config.fields().items()) {
-    if (config.names_read().contains(name) || is_irrelevant(name) || asks_for_nothing(value)) {
+    if (is_unknown_dtype(name, value)) {
+      unread.push_back(config.path_of(name));
+      continue;
+    }
+    if (config.names_read().contains(name) || is_irrelevant(name) ||
+        asks_for_nothing(name, value)) {
       continue;
     }
     if (value.is_object() && !looks_like_attention(name)) {
       if (!is_other_tower(name)) {
-        collect_nested(value, config.path_of(name), unread);
+        collect_nested(value, config.path_of(shown_text(name)), unread);
       }
     } else if (looks_like_attention(name)) {
-      unread.push_back(config.path_of(name));
+      unread.push_back(config.path_of(shown_text(name)));
     }
   }
 }

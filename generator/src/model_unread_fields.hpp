@@ -9,7 +9,8 @@
 
 namespace attnjit {
 
-// Dotted names, sorted. Fields that are null or false ask for nothing and are left out.
+// Dotted names, sorted. Fields that are null, empty or false ask for nothing and are left
+// out; a causality field that is false does, and so does a torch_dtype that no plan knows.
 std::vector<std::string> find_unread_fields(const ModelConfig& config);
 
 }  // namespace attnjit

@@ -6,6 +6,7 @@
 #include <span>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -28,9 +29,12 @@ using Files = std::map<std::string, std::string, std::less<>>;
 
 std::string read_file(const std::filesystem::path& path) {
   std::error_code error;
+  // Before it is opened: a FIFO would wait for a writer.
+  if (!std::filesystem::is_regular_file(path, error)) {
+    refuse(path);
+  }
   std::ifstream stream(path, std::ios::binary);
-  // Opening a directory succeeds on Linux.
-  if (!std::filesystem::is_regular_file(path, error) || !stream) {
+  if (!stream) {
     refuse(path);
   }
   return {std::istreambuf_iterator<char>(stream), {}};
@@ -39,6 +43,27 @@ std::string read_file(const std::filesystem::path& path) {
 bool is_device_code(const std::filesystem::path& path) {
   const std::filesystem::path extension = path.extension();
   return extension == ".cu" || extension == ".cuh" || extension == ".h";
+}
+
+// The device code anywhere under `root`.
+std::vector<std::filesystem::path> find_device_code(const std::filesystem::path& root) {
+  std::vector<std::filesystem::path> paths;
+  // The error does not name the folder: it is the one last visited, which was to be entered next.
+  std::filesystem::path visited = root;
+  try {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+      visited = entry.path();
+      if (is_device_code(visited)) {
+        paths.push_back(visited);
+      }
+    }
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw TemplateError(fmt::format(
+        "template directory {} cannot be searched: {}; fix: make all its folders readable, or "
+        "point --templates or ATTNJIT_TEMPLATES elsewhere",
+        visited.string(), error.code().message()));
+  }
+  return paths;
 }
 
 // FNV-1a, 64 bits: a short name for people; cache keys cover the texts themselves.
@@ -73,11 +98,8 @@ TemplateLibrary TemplateLibrary::from_directory(const std::filesystem::path& roo
   for (const EmbeddedFile& file : embedded_templates) {
     files.emplace(file.name, read_file(root / file.name));
   }
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-    if (is_device_code(entry.path())) {
-      const std::string name = entry.path().lexically_relative(root).generic_string();
-      files.try_emplace(name, read_file(entry.path()));
-    }
+  for (const std::filesystem::path& path : find_device_code(root)) {
+    files.try_emplace(path.lexically_relative(root).generic_string(), read_file(path));
   }
   return TemplateLibrary(std::move(files));
 }

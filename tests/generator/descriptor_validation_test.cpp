@@ -4,6 +4,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "attnjit/descriptor_json.hpp"
 #include "catch.hpp"
@@ -119,6 +120,27 @@ TEST_CASE("no two rules read alike, so that a message says which rule was broken
     CHECK(std::none_of(first + 1, rules.end(), [&](const DescriptorRule& second) {
       return first->field == second.field && first->rule == second.rule;
     }));
+  }
+}
+
+TEST_CASE("a value that no enumerator names is refused in every field") {
+  for (const std::string& name : test::field_names(AttentionDescriptor{})) {
+    for (const int value : {99, -1}) {
+      AttentionDescriptor descriptor;
+      bool is_enum = false;
+      for_each_field(descriptor, [&](std::string_view field, auto& member) {
+        using Member = std::remove_cvref_t<decltype(member)>;
+        if constexpr (std::is_enum_v<Member>) {
+          if (field == name) {
+            is_enum = true;
+            member = static_cast<Member>(value);
+          }
+        }
+      });
+      const std::string expected =
+          name + " = " + std::to_string(value) + ": must be one of its enumerators, ";
+      CHECK(message_of(descriptor).starts_with(is_enum ? expected : ""));
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <regex>
 #include <set>
+#include <stdexcept>
 
 #include "attnjit/config_selection.hpp"
 #include "catch.hpp"
@@ -55,6 +56,35 @@ void check_header_shows_every_field(const Config& original) {
     const Config changed = test::with_another(original, name);
     CHECK(render_config_header(changed) != header);
     CHECK(render_embedded(changed).source != render_embedded(original).source);
+  }
+}
+
+template <typename Call>
+std::string invalid_argument_of(Call call) {
+  try {
+    call();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("a field that holds no enumerator is refused by name, never rendered") {
+  const CombineConfig config{static_cast<DataType>(99), 512, 4};
+  const std::string refusal = invalid_argument_of([&] { render_config_header(config); });
+  CHECK(contains(refusal, "dtype = 99: must be an enumerator of DataType"));
+  CHECK(invalid_argument_of([&] { render_embedded(config); }) == refusal);
+}
+
+TEST_CASE("an arch that is no name is refused") {
+  const TemplateLibrary library = TemplateLibrary::embedded();
+  for (const char* arch : {"", "sm_90a\nint x;", "SM_90", "sm 90", "sm-90", "sm_90a\\"}) {
+    TargetDevice device = h200();
+    device.arch = arch;
+    CHECK(contains(invalid_argument_of([&] { render(some_configs()[0], device, library); }),
+                   "arch = "));
+    CHECK(
+        contains(invalid_argument_of([&] { render_source("f", "", device, library); }), "arch = "));
   }
 }
 

@@ -47,6 +47,46 @@ TEST_CASE("what is not a JSON object is refused") {
   holds(error_of(R"({"model_type": "llama", "text_config": []})"), "text_config = []");
 }
 
+TEST_CASE("deep nesting is refused, not followed") {
+  const std::string brackets(300'000, '[');
+  holds(error_of(brackets), "config.json is nested too deeply: must be at most");
+  holds(error_of(R"({"model_type": "llama", "rope_scaling": {"factor": )" + brackets),
+        "rope_scaling.factor is nested too deeply: must be at most");
+  std::string objects = "{\"model_type\": \"llama\"";
+  for (int level = 0; level < 300'000; ++level) {
+    objects += ", \"a\": {\"b\": 1";
+  }
+  holds(error_of(objects + std::string(300'001, '}')), "fix: give the file as published");
+}
+
+TEST_CASE("a key that is given twice is refused by its path, in an inner object too") {
+  holds(error_of(llama("8", R"("head_dim": 128)")),
+        "head_dim is given more than once: must be given once; fix: ");
+  const std::string both =
+      error_of(llama("8", R"("head_dim": 64, "rope_scaling": {"factor": 8, "factor": 8})"));
+  holds(both, "head_dim is given more than once");
+  holds(both, "rope_scaling.factor is given more than once");
+  CHECK(error_of(llama("8", R"("a": {"factor": 1}, "b": {"factor": 1}, "c": [{"d": 1}, {"d": 1}])"))
+            .empty());
+}
+
+TEST_CASE("a message shows neither control characters nor a value of any length") {
+  const std::string terminal_codes = error_of(R"({"model_type": "\u001b[2J\u009b\u007fx"})");
+  holds(terminal_codes, "model_type = \"\\x1b[2J\\xc2\\x9b\\x7fx\"");
+  const std::string long_text(1'000'000, 'x');
+  CHECK(error_of(R"({"model_type": ")" + long_text + "\"}").size() < 2000);
+  CHECK(error_of(R"({"model_type": ")" + long_text).size() < 2000);
+  CHECK(error_of(R"({")" + long_text + R"(": 1, ")" + long_text + "\": 1}").size() < 2000);
+  CHECK(error_of(llama("8", "\"layer_types\": [\"" + long_text + "\", \"x\"]")).size() < 2000);
+  // 26 characters of three bytes and the quotation mark before them: the cut falls within the 27th.
+  std::string euros;
+  for (int count = 0; count < 100; ++count) {
+    euros += "\u20ac";
+  }
+  const std::string cut = error_of(llama("\"" + euros + "\""));
+  holds(cut, "\u20ac\u2026: must be an integer");
+}
+
 TEST_CASE("an unknown architecture is refused with the list of the known ones") {
   const std::string message = error_of(R"({"model_type": "mamba"})");
   holds(message, "model_type = \"mamba\"");
@@ -138,6 +178,27 @@ TEST_CASE("fields that look like attention and were not read are reported") {
         std::vector<std::string>{"attention_twist", "my_softcap"});
   CHECK(unread(llama("8", R"("quantization_config": {"kv_cache_scheme": {"num_bits": 8}})")) ==
         std::vector<std::string>{"quantization_config.kv_cache_scheme"});
+}
+
+TEST_CASE("a field that asks for other than causal attention is reported") {
+  CHECK(unread(llama("8", R"("is_causal": false)")) == std::vector<std::string>{"is_causal"});
+  CHECK(unread(llama("8", R"("causal": false, "sub": {"causal": false})")) ==
+        std::vector<std::string>{"causal", "sub.causal"});
+  CHECK(unread(llama("8", R"("position_bias": true)")) ==
+        std::vector<std::string>{"position_bias"});
+  CHECK(unread(llama("8", R"("is_causal": null, "position_bias": false)")).empty());
+}
+
+TEST_CASE("a torch_dtype that is none of the known ones is reported") {
+  for (const char* dtype : {"\"float64\"", "\"int8\"", "\"\"", "16", "false", "[]"}) {
+    CHECK(unread(llama("8", std::string("\"torch_dtype\": ") + dtype)) ==
+          std::vector<std::string>{"torch_dtype"});
+    CHECK(unread(llama("8", std::string("\"dtype\": ") + dtype)) ==
+          std::vector<std::string>{"dtype"});
+  }
+  for (const char* dtype : {"\"float16\"", "\"bfloat16\"", "\"float32\"", "\"auto\"", "null"}) {
+    CHECK(unread(llama("8", std::string("\"torch_dtype\": ") + dtype)).empty());
+  }
 }
 
 TEST_CASE("fields that concern no kernel or are switched off are not reported") {

@@ -1,5 +1,6 @@
 #include "attnjit/template_library.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -75,6 +76,50 @@ bool contains(std::string_view text, std::string_view part) {
 
 void append(const fs::path& path, std::string_view text) {
   std::ofstream(path, std::ios::app) << text;
+}
+
+// Whoever may not read what its owner alone may: root may read everything, so it steps aside.
+class OtherUser {
+ public:
+  OtherUser() {
+    const bool is_other = geteuid() != 0 || seteuid(65534) == 0;
+    REQUIRE(is_other);
+  }
+  ~OtherUser() { is_back_ = getuid() != 0 || seteuid(0) == 0; }
+  OtherUser(const OtherUser&) = delete;
+  OtherUser& operator=(const OtherUser&) = delete;
+
+ private:
+  bool is_back_ = false;
+};
+
+TEST_CASE("a subfolder that cannot be read is refused by name") {
+  const TemplateCopy copy;
+  const fs::path folder = copy.root() / "secret";
+  fs::create_directory(folder);
+  fs::permissions(copy.root(), fs::perms::all);
+  fs::permissions(folder, fs::perms::none);
+  std::string message;
+  {
+    const OtherUser other;
+    message = refusal(copy.root());
+  }
+  fs::permissions(folder, fs::perms::all);
+  INFO(message);
+  CHECK(contains(message, folder.string()));
+  CHECK(contains(message, "; fix: "));
+}
+
+TEST_CASE("a pipe among the templates is refused, not waited for") {
+  const TemplateCopy copy;
+  const fs::path added = copy.root() / "device" / "added.cuh";
+  REQUIRE(mkfifo(added.c_str(), 0600) == 0);
+  CHECK(contains(refusal(copy.root()), added.string()));
+  fs::remove(added);
+  const fs::path header = copy.root() / "device" / "config_types.cuh";
+  fs::remove(header);
+  REQUIRE(mkfifo(header.c_str(), 0600) == 0);
+  CHECK(contains(refusal(copy.root()), header.string()));
 }
 
 TEST_CASE("the embedded templates are the files of templates/, byte for byte") {

@@ -51,7 +51,8 @@ std::span<const DescriptorRule> legality_rules();
 // Axes of a legal descriptor that no kernel of this version serves, each refused by name.
 std::span<const DescriptorRule> support_rules();
 
-// The rules that `descriptor` breaks, in order.
+// The fields whose value no enumerator names (only a cast makes one), then the rules that
+// `descriptor` breaks, in order.
 std::vector<Violation> find_violations(const AttentionDescriptor& descriptor,
                                        std::span<const DescriptorRule> rules);
 

@@ -14,16 +14,18 @@
 namespace attnjit {
 
 // Renders the kernel of `config` for `device` from the templates in `library`. Throws TemplateError
-// if a template or a header it includes is missing.
+// if a template or a header it includes is missing, std::invalid_argument for an arch that is not
+// of the letters a-z, digits and underscores or a field of `config` that holds no enumerator.
 RenderedKernel render(const KernelConfig& config, const TargetDevice& device,
                       const TemplateLibrary& library);
 
 // A kernel that is no template, e.g. a test's: `source` may include what `library` holds. `config`
-// is left "{}", num_threads and shared memory to the caller. Throws TemplateError as render does.
+// is left "{}", num_threads and shared memory to the caller. Throws as render does.
 RenderedKernel render_source(std::string_view entry, std::string_view source,
                              const TargetDevice& device, const TemplateLibrary& library);
 
-// The kernel_config.cuh of `config`: a namespace `config` of commented constants.
+// The kernel_config.cuh of `config`: a namespace `config` of commented constants. Throws
+// std::invalid_argument as render does.
 std::string render_config_header(const KernelConfig& config);
 
 // The source and all headers as one text, for reading and for `attnjit src`.
