@@ -8,6 +8,7 @@
 #include "attnjit/descriptor_validation.hpp"
 #include "attnjit/driver_error.hpp"
 #include "attnjit/kernel_compiler.hpp"
+#include "attnjit/model_plan.hpp"
 #include "command.hpp"
 
 namespace attnjit {
@@ -32,6 +33,8 @@ ExitCode run(const CommandAction& action) {
   } catch (const UsageError& error) {
     return report(error, ExitCode::usage);
   } catch (const DescriptorError& error) {
+    return report(error, ExitCode::unsupported_descriptor);
+  } catch (const ModelError& error) {
     return report(error, ExitCode::unsupported_descriptor);
   } catch (const ToolchainError& error) {
     return report(error, ExitCode::missing_toolchain);
