@@ -1,4 +1,8 @@
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -57,18 +61,70 @@ TEST_CASE("an unknown preset names the near ones") {
   CHECK(holds(run_attnjit("plan maverick").err, "near ones are llama-4-maverick"));
 }
 
-TEST_CASE("a model that cannot be planned ends with 1") {
+TEST_CASE("a model that cannot be planned ends with 3") {
   const TemporaryDirectory directory;
   const CommandOutput malformed = run_attnjit("plan " + directory.write("bad.json", "{"));
-  CHECK(malformed.exit_code == 1);
+  CHECK(malformed.exit_code == 3);
   CHECK(holds(malformed.err, "not JSON"));
   const CommandOutput unknown =
       run_attnjit("plan " + directory.write("mamba.json", R"({"model_type": "mamba"})"));
-  CHECK(unknown.exit_code == 1);
+  CHECK(unknown.exit_code == 3);
   CHECK(holds(unknown.err, "known are"));
   const CommandOutput parallel = run_attnjit("plan deepseek-v3 --tp 7");
-  CHECK(parallel.exit_code == 1);
+  CHECK(parallel.exit_code == 3);
   CHECK(holds(parallel.err, "use one of 1, 2, 4, 8"));
+}
+
+TEST_CASE("a file that holds no model is named in the message") {
+  const TemporaryDirectory directory;
+  for (const char* text : {"", "no JSON", "[]", "{}"}) {
+    const std::string path = directory.write("some.json", text);
+    const CommandOutput output = run_attnjit("plan " + path);
+    CHECK(output.exit_code == 3);
+    CHECK(holds(output.err, path));
+  }
+  const std::string path = directory.write("call.json", "");
+  CHECK(holds(run_attnjit("src " + path).err, path));
+}
+
+TEST_CASE("what is no regular file or too large is refused by path, never waited for") {
+  const TemporaryDirectory directory;
+  const std::string fifo = (directory.path() / "fifo.json").string();
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  const std::string folder = (directory.path() / "folder").string();
+  std::filesystem::create_directories(folder + "/config.json");
+  const std::string large = directory.write("large.json", "");
+  std::filesystem::resize_file(large, std::uintmax_t{8} << 30);
+  for (const std::string command : {"plan ", "src ", "warm --arch sm_80 "}) {
+    for (const std::string& path :
+         {fifo, folder, folder + "/config.json", std::string("/dev/zero")}) {
+      const CommandOutput output = run_attnjit(command + path);
+      CHECK(output.exit_code == 2);
+      CHECK(holds(output.err, path));
+      CHECK(holds(output.err, "must be a regular file"));
+    }
+    const CommandOutput output = run_attnjit(command + large);
+    CHECK(output.exit_code == 2);
+    CHECK(holds(output.err, large + ": must be at most 64 MiB; fix: "));
+  }
+}
+
+TEST_CASE("a file that nests without end is refused by every command that reads it") {
+  const TemporaryDirectory directory;
+  std::string nested = "{\"model_type\": \"llama\", \"a\": ";
+  const std::string model = directory.write("model.json", nested + std::string(300'000, '['));
+  std::string objects;
+  for (int level = 0; level < 300'000; ++level) {
+    objects += "{\"a\":";
+  }
+  const std::string descriptor =
+      directory.write("call.json", objects + "1" + std::string(300'000, '}'));
+  for (const std::string command : {"plan ", "src "}) {
+    CHECK(run_attnjit(command + model).exit_code == 3);
+    const CommandOutput output = run_attnjit(command + descriptor);
+    CHECK(output.exit_code == 3);
+    CHECK(holds(output.err, "nested too deeply"));
+  }
 }
 
 TEST_CASE("a plan is shown with layers and reasons") {

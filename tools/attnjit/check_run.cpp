@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "attnjit/descriptor_validation.hpp"
+#include "attnjit/shown_text.hpp"
 #include "attnjit/target_device_query.hpp"
 #include "command.hpp"
 #include "standard_streams.hpp"
@@ -106,7 +107,7 @@ std::vector<SuiteCase> filter_cases(std::vector<SuiteCase> cases, const std::str
     throw UsageError(
         fmt::format("--filter {}: no case holds this text; fix: run attnjit check "
                     "without --filter to see the groups",
-                    text));
+                    shown_text(text)));
   }
   return cases;
 }

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "standard_streams.hpp"
+#include "attnjit/shown_text.hpp"
 
 namespace attnjit {
 namespace {
@@ -21,9 +21,9 @@ bool is_decimal(std::string_view text) {
 }
 
 std::string find_problem(const std::string& text) {
-  return is_decimal(text) ? ""
-                          : fmt::format("{} is not a decimal number without leading zeros",
-                                        escape_controls(text));
+  return is_decimal(text)
+             ? ""
+             : fmt::format("{} is not a decimal number without leading zeros", shown_text(text));
 }
 
 }  // namespace

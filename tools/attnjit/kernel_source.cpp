@@ -12,8 +12,10 @@
 
 #include "attnjit/config_selection.hpp"
 #include "attnjit/descriptor_json.hpp"
+#include "attnjit/descriptor_validation.hpp"
 #include "attnjit/disk_cache.hpp"
 #include "attnjit/kernel_renderer.hpp"
+#include "attnjit/shown_text.hpp"
 #include "attnjit/template_library.hpp"
 #include "command.hpp"
 #include "model_source.hpp"
@@ -41,8 +43,23 @@ bool is_preset(std::string_view what) {
 // A config.json, as opposed to a descriptor. Text that is no JSON counts as a descriptor, whose
 // parser says what is wrong with it.
 bool is_model(const std::string& json_text) {
-  const auto json = nlohmann::json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+  // The names alone are asked for; what is nested is left out, for it may nest without end.
+  const auto is_outermost = [](int depth, auto, const auto&) { return depth <= 1; };
+  const auto json = nlohmann::json::parse(json_text, is_outermost, /*allow_exceptions=*/false);
   return json.is_object() && (json.contains("model_type") || json.contains("architectures"));
+}
+
+// The descriptor in a file, whose name opens every violation.
+AttentionDescriptor read_descriptor(const std::string& path, const std::string& text) {
+  try {
+    return descriptor_from_json(text);
+  } catch (const DescriptorError& error) {
+    std::vector<Violation> violations = error.violations();
+    for (Violation& violation : violations) {
+      violation.field = fmt::format("{}: {}", shown_text(path), violation.field);
+    }
+    throw DescriptorError(std::move(violations));
+  }
 }
 
 // An option that means nothing beside the `what` it was given with.
@@ -116,11 +133,11 @@ const PlannedDescriptor& find_layer(const ModelPlan& plan, std::optional<int> la
                   *layer, plan.num_layers, list_layers(plan.planned)));
 }
 
-KernelSource render_model(const std::string& config_json, const SourceRequest& request) {
+KernelSource render_model(const SourceRequest& request) {
   PlanOptions options = request.deployment;
   const Phase phase = request.phase.value_or(Phase::decode);
   options.phases = {phase};
-  const ModelPlan plan = plan_model(config_json, options);
+  const ModelPlan plan = plan_model_source(request.what, options);
   return render_descriptor(find_layer(plan, request.layer, phase).descriptor, request);
 }
 
@@ -139,7 +156,8 @@ KernelSource read_stored(const SourceRequest& request) {
       "what = \"{}\": neither a preset{}, nor a path (with a slash, or ending in .json), nor "
       "descriptor JSON (beginning with a brace), nor a key (6 to 32 hex digits); fix: see `attnjit "
       "models` for presets and `attnjit warm` for keys",
-      what, near.empty() ? "" : fmt::format(" (near ones are {})", fmt::join(near, ", "))));
+      shown_text(what),
+      near.empty() ? "" : fmt::format(" (near ones are {})", fmt::join(near, ", "))));
 }
 
 }  // namespace
@@ -149,11 +167,11 @@ KernelSource find_kernel_source(const SourceRequest& request) {
   if (!is_json_text(request.what) && names_model) {
     const std::string text = read_model_source(request.what);
     if (is_model(text)) {
-      return render_model(text, request);
+      return render_model(request);
     }
     refuse_option(request.layer.has_value(), "--layer", "a descriptor");
     refuse_option(request.phase.has_value(), "--phase", "a descriptor");
-    return render_descriptor(descriptor_from_json(text), request);
+    return render_descriptor(read_descriptor(request.what, text), request);
   }
   refuse_option(request.layer.has_value(), "--layer", "no model");
   refuse_option(request.phase.has_value(), "--phase", "no model");

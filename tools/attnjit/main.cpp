@@ -12,6 +12,8 @@
 #include "attnjit/descriptor_validation.hpp"
 #include "attnjit/driver_error.hpp"
 #include "attnjit/kernel_compiler.hpp"
+#include "attnjit/model_plan.hpp"
+#include "attnjit/shown_text.hpp"
 #include "command.hpp"
 #include "decimal_numbers.hpp"
 #include "standard_streams.hpp"
@@ -39,6 +41,8 @@ ExitCode run(const CommandAction& action) {
     return report(error, ExitCode::usage);
   } catch (const DescriptorError& error) {
     return report(error, ExitCode::unsupported_descriptor);
+  } catch (const ModelError& error) {
+    return report(error, ExitCode::unsupported_descriptor);
   } catch (const ToolchainError& error) {
     return report(error, ExitCode::missing_toolchain);
   } catch (const DriverError& error) {
@@ -65,7 +69,7 @@ ExitCode report_unknown_command(const CLI::App& app) {
     names.push_back(command->get_name());
   }
   print_message("attnjit: \"{}\" is not a command; fix: name one of {}\n",
-                escape_controls(app.remaining().front()), fmt::join(names, ", "));
+                shown_text(app.remaining().front()), fmt::join(names, ", "));
   return ExitCode::usage;
 }
 

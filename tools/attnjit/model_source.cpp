@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "attnjit/shown_text.hpp"
 #include "command.hpp"
 #include "edit_distance.hpp"
 
@@ -19,18 +19,46 @@ extern const std::span<const EmbeddedFile> embedded_models;
 namespace {
 
 constexpr std::string_view extension = ".json";
+constexpr std::size_t most_path_bytes = 400;
+
+// Far above any config.json or descriptor, and little enough to hold and to parse.
+constexpr std::size_t most_file_bytes = std::size_t{64} << 20;
+
+constexpr std::string_view file_fix =
+    "give the path of a config.json or descriptor, or a preset of `attnjit models`";
+
+[[noreturn]] void refuse_file(const std::filesystem::path& path, std::string_view rule) {
+  throw UsageError(
+      fmt::format("{}: {}; fix: {}", shown_text(path.string(), most_path_bytes), rule, file_fix));
+}
+
+// Checked before it is opened: a FIFO would wait for a writer, a device never end.
+void check_regular_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    refuse_file(path, "must be a regular file, not a directory, pipe or device");
+  }
+}
 
 std::string read_file(std::filesystem::path path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     path /= "config.json";
   }
+  check_regular_file(path);
   std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string text;
+  std::string block(std::size_t{1} << 16, '\0');
+  while (file && text.size() <= most_file_bytes) {
+    file.read(block.data(), static_cast<std::streamsize>(block.size()));
+    text.append(block, 0, static_cast<std::size_t>(file.gcount()));
+  }
   if (!file.is_open() || file.bad()) {
-    throw UsageError(fmt::format(
-        "{}: cannot be read; fix: give the path of a config.json, or a preset of `attnjit models`",
-        path.string()));
+    refuse_file(path, "cannot be read");
+  }
+  if (text.size() > most_file_bytes) {
+    refuse_file(path, fmt::format("must be at most {} MiB", most_file_bytes >> 20));
   }
   return text;
 }
@@ -64,6 +92,15 @@ std::vector<std::string_view> near_presets(std::string_view name) {
   return names;
 }
 
+ModelPlan plan_model_source(const std::string& model, const PlanOptions& options) {
+  const std::string config_json = read_model_source(model);
+  try {
+    return plan_model(config_json, options);
+  } catch (const ModelError& error) {
+    throw ModelError(fmt::format("{}: {}", shown_text(model, most_path_bytes), error.what()));
+  }
+}
+
 std::string read_model_source(const std::string& model) {
   if (model.find('/') != std::string::npos || std::string_view(model).ends_with(extension)) {
     return read_file(model);
@@ -77,7 +114,8 @@ std::string read_model_source(const std::string& model) {
   throw UsageError(fmt::format(
       "\"{}\" is not a preset{}; fix: choose one of `attnjit models`, or give the path of a "
       "config.json",
-      model, near.empty() ? "" : fmt::format(", near ones are {}", fmt::join(near, ", "))));
+      shown_text(model),
+      near.empty() ? "" : fmt::format(", near ones are {}", fmt::join(near, ", "))));
 }
 
 }  // namespace attnjit

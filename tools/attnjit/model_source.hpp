@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attnjit/embedded_file.hpp"
+#include "attnjit/model_plan.hpp"
 
 namespace attnjit {
 
@@ -19,8 +20,11 @@ std::string_view preset_name(const EmbeddedFile& preset);
 
 // The text of the config.json that `model` names: a path if it has a slash or ends in ".json" (a
 // directory stands for the config.json in it), else a preset. Throws UsageError for an unknown
-// preset, naming near ones, and for a file that cannot be read.
+// preset, naming near ones, and for what is no regular file, cannot be read or is over 64 MiB.
 std::string read_model_source(const std::string& model);
+
+// plan_model of the model that `model` names; its ModelError names `model` first.
+ModelPlan plan_model_source(const std::string& model, const PlanOptions& options);
 
 // The presets whose names are near `name`, nearest first, at most five.
 std::vector<std::string_view> near_presets(std::string_view name);

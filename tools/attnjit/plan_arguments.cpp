@@ -81,7 +81,7 @@ void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
 }
 
 ModelPlan make_plan(const PlanArguments& arguments) {
-  return plan_model(read_model_source(arguments.model), arguments.options);
+  return plan_model_source(arguments.model, arguments.options);
 }
 
 }  // namespace attnjit

@@ -8,13 +8,14 @@
 namespace attnjit {
 namespace {
 
-std::string escape_controls_but(std::string_view text, std::string_view kept) {
+// Control characters as \xNN, but the end of a line and tabs.
+std::string escape_controls(std::string_view text) {
   constexpr unsigned char delete_character = 0x7f;
   std::string escaped;
   for (const char character : text) {
     const auto code = static_cast<unsigned char>(character);
     const bool is_control = code < ' ' || code == delete_character;
-    if (is_control && kept.find(character) == std::string_view::npos) {
+    if (is_control && character != '\n' && character != '\t') {
       escaped += fmt::format("\\x{:02x}", code);
     } else {
       escaped += character;
@@ -38,12 +39,8 @@ void write_text(std::FILE* out, std::string_view text) noexcept {
   [[maybe_unused]] const std::size_t written = std::fwrite(text.data(), 1, text.size(), out);
 }
 
-std::string escape_controls(std::string_view text) {
-  return escape_controls_but(text, "");
-}
-
 void write_message(std::string_view text) {
-  write_text(stderr, escape_controls_but(text, "\n\t"));
+  write_text(stderr, escape_controls(text));
 }
 
 }  // namespace attnjit

@@ -19,16 +19,14 @@ void open_closed_standard_streams();
 // Writes all of `text`, or what can be written of it.
 void write_text(std::FILE* out, std::string_view text) noexcept;
 
-// Control characters as \xNN, so that text of others cannot steer a terminal.
-std::string escape_controls(std::string_view text);
-
 // A piece of the result, to standard output.
 template <typename... Values>
 void print_result(fmt::format_string<Values...> format, Values&&... values) {
   write_text(stdout, fmt::format(format, std::forward<Values>(values)...));
 }
 
-// To standard error; control characters but the end of a line and tabs are escaped.
+// To standard error; control characters but the end of a line and tabs become \xNN, so that text of
+// others cannot steer a terminal.
 void write_message(std::string_view text);
 
 template <typename... Values>

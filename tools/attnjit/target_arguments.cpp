@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "attnjit/driver_error.hpp"
+#include "attnjit/shown_text.hpp"
 #include "attnjit/target_device_query.hpp"
 #include "command.hpp"
 #include "standard_streams.hpp"
@@ -30,7 +31,7 @@ TargetDevice find_target(const std::string& name) {
     throw UsageError(
         fmt::format("arch = {}: no such target; fix: name an architecture or a card "
                     "out of {}",
-                    escape_controls(name), known_targets()));
+                    shown_text(name), known_targets()));
   }
   return *device;
 }
