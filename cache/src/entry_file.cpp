@@ -166,6 +166,14 @@ FileOutcome sync_directory(const std::filesystem::path& directory) {
   return {};
 }
 
+// A directory in an entry's place would fail every rename for ever. It is not ours to delete: it is
+// kept beside the entry, under a name that no entry has.
+bool move_directory_aside(const std::filesystem::path& path, std::string_view unique) {
+  const std::string aside = path.string() + ".bad-" + std::string(unique);
+  return std::filesystem::is_directory(std::filesystem::symlink_status(path)) &&
+         ::rename(path.c_str(), aside.c_str()) == 0;
+}
+
 }  // namespace
 
 std::string FileOutcome::message() const {
@@ -192,6 +200,7 @@ FileOutcome publish_whole_file(const std::filesystem::path& path, std::string_vi
   if (file.get() < 0) {
     return failed("make a temporary file");
   }
+  const std::string unique = name.substr(name.size() - 6);
   TemporaryName temporary(std::move(name));
   if (::fchmod(file.get(), 0600) != 0) {  // whatever the umask
     return failed("set the mode");
@@ -206,7 +215,10 @@ FileOutcome publish_whole_file(const std::filesystem::path& path, std::string_vi
     return failed("close");
   }
   if (!temporary.rename_to(path)) {
-    return failed("rename");
+    const FileOutcome refused = failed("rename");
+    if (!move_directory_aside(path, unique) || !temporary.rename_to(path)) {
+      return refused;
+    }
   }
   return sync_directory(directory);
 }

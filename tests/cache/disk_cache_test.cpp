@@ -139,6 +139,30 @@ TEST_CASE("a damaged entry is a miss with its reason, and the next put repairs i
   }
 }
 
+TEST_CASE(
+    "a directory in an entry's place is a miss that the next put repairs, and is kept aside") {
+  const ScratchDirectory scratch;
+  DiskCache cache(scratch.path(), no_warning);
+  const CacheKey key = key_of("kernel");
+  const fs::path path = path_of(scratch.path(), key);
+  for (const bool is_empty : {true, false}) {
+    fs::remove(path);
+    fs::create_directories(path);
+    if (!is_empty) {
+      test::write_text(path / "precious", "kept");
+    }
+    CHECK_FALSE(cache.get(key).entry.has_value());
+    REQUIRE(cache.put(key, "1", "cubin"));
+    REQUIRE(cache.get(key).entry.has_value());
+    CHECK(cache.list().size() == 1);
+  }
+  int kept = 0;
+  for (const auto& entry : fs::directory_iterator(path.parent_path())) {
+    kept += fs::exists(entry.path() / "precious") ? 1 : 0;
+  }
+  CHECK(kept == 1);
+}
+
 TEST_CASE("a file changed in any byte or cut off at any byte is never a hit") {
   const ScratchDirectory scratch;
   DiskCache cache(scratch.path(), no_warning);

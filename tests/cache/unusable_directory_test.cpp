@@ -213,16 +213,6 @@ TEST_CASE("a file too large for an entry is refused before it is read") {
   CHECK(read_entry(file).reason == MissReason::unreadable);
 }
 
-TEST_CASE("a put whose rename fails leaves no temporary file") {
-  const ScratchDirectory scratch;
-  const CacheKey key = key_of("kernel");
-  fs::create_directories(path_of(scratch.path(), key));
-  WatchedCache watched(scratch.path());
-  CHECK_FALSE(watched.cache.put(key, "", "cubin"));
-  CHECK(watched.message.find("rename") != std::string::npos);
-  CHECK(test::count_temporary_files(scratch.path()) == 0);
-}
-
 TEST_CASE("a put that hits a file size limit half-way leaves nothing behind") {
   const ScratchDirectory scratch;
   CHECK(test::run_in_child([&] { return put_under_file_size_limit(scratch.path()); }) == 0);
