@@ -64,9 +64,10 @@ MaskKind effective_mask(const AttentionDescriptor& descriptor) {
   return is_trivial ? MaskKind::none : descriptor.mask;
 }
 
-PagedDecodeConfig select_paged_decode(const AttentionDescriptor& descriptor,
-                                      const TargetDevice& device) {
-  PagedDecodeConfig config;
+// What every attention kernel over a paged cache takes from the descriptor alone.
+template <typename Config>
+Config config_for(const AttentionDescriptor& descriptor) {
+  Config config;
   config.dtype = descriptor.dtype_q;
   config.head_dim_qk = descriptor.head_dim_qk;
   config.head_dim_v = descriptor.head_dim_v;
@@ -74,6 +75,12 @@ PagedDecodeConfig select_paged_decode(const AttentionDescriptor& descriptor,
   config.page_size = descriptor.page_size;
   config.value_source = descriptor.value_source;
   config.mask = effective_mask(descriptor);
+  return config;
+}
+
+PagedDecodeConfig select_paged_decode(const AttentionDescriptor& descriptor,
+                                      const TargetDevice& device) {
+  auto config = config_for<PagedDecodeConfig>(descriptor);
   config.dtype_mask = descriptor.dtype_mask;
 
   const int rows = descriptor.max_seqlen_q * config.q_per_kv;
@@ -97,29 +104,37 @@ PagedDecodeConfig select_paged_decode(const AttentionDescriptor& descriptor,
 }
 
 constexpr int box_columns = 64;  // of TMA and wgmma with the 128-byte swizzle
-constexpr int swapped_tokens = 64;
+constexpr int tile_tokens = 64;
 constexpr int most_swapped_rows = 32;  // beyond it the accumulators of one warpgroup do not fit
 
-// Whether kernels/swapped_decode_sm90.cu serves the descriptor: few rows over a latent cache, on a
-// GPU with wgmma.
-bool is_swapped_decode(const AttentionDescriptor& descriptor, const TargetDevice& device) {
-  const int rows = descriptor.max_seqlen_q * descriptor.q_per_kv();
+// Whether the kernels for a latent cache by TMA and wgmma can serve the descriptor.
+bool is_latent_on_hopper(const AttentionDescriptor& descriptor, const TargetDevice& device) {
   return device.arch == "sm_90a" && descriptor.value_source == ValueSource::prefix_of_k &&
          descriptor.head_dim_qk % box_columns == 0 && descriptor.head_dim_v % box_columns == 0 &&
-         rows <= most_swapped_rows && descriptor.page_size % swapped_tokens == 0 &&
+         descriptor.page_size % tile_tokens == 0 &&
          (descriptor.mask == MaskKind::none || descriptor.mask == MaskKind::causal);
+}
+
+// Few rows: kernels/swapped_decode_sm90.cu.
+bool is_swapped_decode(const AttentionDescriptor& descriptor, const TargetDevice& device) {
+  return is_latent_on_hopper(descriptor, device) &&
+         descriptor.max_seqlen_q * descriptor.q_per_kv() <= most_swapped_rows;
+}
+
+constexpr int most_seesaw_columns = 512;  // each half is N of a product, at most 256
+
+// More: kernels/seesaw_decode_sm90.cu, where each half of the output's columns is whole boxes
+// and a box that is no part of V is there to hold probabilities.
+bool is_seesaw_decode(const AttentionDescriptor& descriptor, const TargetDevice& device) {
+  return is_latent_on_hopper(descriptor, device) && !is_swapped_decode(descriptor, device) &&
+         descriptor.head_dim_v % (2 * box_columns) == 0 &&
+         descriptor.head_dim_v <= most_seesaw_columns &&
+         descriptor.head_dim_qk > descriptor.head_dim_v;
 }
 
 SwappedDecodeConfig select_swapped_decode(const AttentionDescriptor& descriptor,
                                           const TargetDevice& device) {
-  SwappedDecodeConfig config;
-  config.dtype = descriptor.dtype_q;
-  config.head_dim_qk = descriptor.head_dim_qk;
-  config.head_dim_v = descriptor.head_dim_v;
-  config.q_per_kv = descriptor.q_per_kv();
-  config.page_size = descriptor.page_size;
-  config.value_source = descriptor.value_source;
-  config.mask = effective_mask(descriptor);
+  auto config = config_for<SwappedDecodeConfig>(descriptor);
   config.block_rows = (descriptor.max_seqlen_q * config.q_per_kv + 7) / 8 * 8;
   // Two consumers hide each other's waits, as long as both fit in the registers and shared memory.
   config.num_consumers = config.block_rows <= 16 ? 2 : 1;
@@ -132,6 +147,22 @@ SwappedDecodeConfig select_swapped_decode(const AttentionDescriptor& descriptor,
   } while (config.shared_memory_bytes > device.shared_memory_per_block &&
            --config.ring_boxes >= boxes);
   return config;
+}
+
+SeesawDecodeConfig select_seesaw_decode(const AttentionDescriptor& descriptor) {
+  auto config = config_for<SeesawDecodeConfig>(descriptor);
+  config.shared_memory_bytes = shared_memory_bytes(config);
+  return config;
+}
+
+KernelConfig select_decode(const AttentionDescriptor& descriptor, const TargetDevice& device) {
+  if (is_swapped_decode(descriptor, device)) {
+    return select_swapped_decode(descriptor, device);
+  }
+  if (is_seesaw_decode(descriptor, device)) {
+    return select_seesaw_decode(descriptor);
+  }
+  return select_paged_decode(descriptor, device);
 }
 
 constexpr int combine_warps = 16;
@@ -152,9 +183,7 @@ CombineConfig select_combine(const AttentionDescriptor& descriptor, const Target
 std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
                                          const TargetDevice& device) {
   validate(descriptor);
-  const KernelConfig decode = is_swapped_decode(descriptor, device)
-                                  ? KernelConfig(select_swapped_decode(descriptor, device))
-                                  : KernelConfig(select_paged_decode(descriptor, device));
+  const KernelConfig decode = select_decode(descriptor, device);
   ScheduleConfig schedule;
   schedule.block_n = decode_tile(decode).block_n;
   schedule.num_threads = 1024;

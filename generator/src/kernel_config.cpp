@@ -26,6 +26,11 @@ std::string describe_fields(const SwappedDecodeConfig& config) {
                      config.num_consumers, config.ring_boxes);
 }
 
+std::string describe_fields(const SeesawDecodeConfig& config) {
+  return fmt::format("{} {}/{} x{} page {} {}", to_string(config.dtype), config.head_dim_qk,
+                     config.head_dim_v, config.q_per_kv, config.page_size, to_string(config.mask));
+}
+
 std::string describe_fields(const CombineConfig& config) {
   return fmt::format("{} {} warps {} per row {}", to_string(config.dtype), config.head_dim_v,
                      config.num_warps, config.warps_per_unit);
@@ -35,7 +40,8 @@ std::string describe_fields(const ScheduleConfig& config) {
   return fmt::format("n{} threads {}", config.block_n, config.num_threads);
 }
 
-constexpr int swapped_tile_tokens = 64;  // M of wgmma
+constexpr int wgmma_rows = 64;  // M of wgmma: tokens of a swapped tile, query rows of a seesaw's
+constexpr int seesaw_tokens = 64;
 
 std::optional<DecodeTile> tile_of(const PagedDecodeConfig& config) {
   return DecodeTile{.block_m = config.block_m,
@@ -48,10 +54,19 @@ std::optional<DecodeTile> tile_of(const PagedDecodeConfig& config) {
 
 std::optional<DecodeTile> tile_of(const SwappedDecodeConfig& config) {
   return DecodeTile{.block_m = config.block_rows,
-                    .block_n = swapped_tile_tokens,
+                    .block_n = wgmma_rows,
                     .q_per_kv = config.q_per_kv,
                     .parts_per_block = config.num_consumers,
                     .num_threads = (config.num_consumers + 1) * 128,
+                    .shared_memory_bytes = config.shared_memory_bytes};
+}
+
+std::optional<DecodeTile> tile_of(const SeesawDecodeConfig& config) {
+  return DecodeTile{.block_m = wgmma_rows,
+                    .block_n = seesaw_tokens,
+                    .q_per_kv = config.q_per_kv,
+                    .parts_per_block = 1,
+                    .num_threads = 3 * 128,
                     .shared_memory_bytes = config.shared_memory_bytes};
 }
 

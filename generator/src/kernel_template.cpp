@@ -13,6 +13,10 @@ KernelTemplate template_for(const SwappedDecodeConfig& config) {
           config.shared_memory_bytes};
 }
 
+KernelTemplate template_for(const SeesawDecodeConfig& config) {
+  return {"seesaw_decode_sm90", KernelRole::attention, 3 * 128, config.shared_memory_bytes};
+}
+
 KernelTemplate template_for(const CombineConfig& config) {
   return {"combine_splits", KernelRole::combine, config.num_warps * 32, 0};
 }

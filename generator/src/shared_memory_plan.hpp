@@ -12,4 +12,7 @@ int shared_memory_bytes(const PagedDecodeConfig& config);
 // Of kernels/swapped_decode_sm90.cu; reads all fields but shared_memory_bytes.
 int shared_memory_bytes(const SwappedDecodeConfig& config);
 
+// Of kernels/seesaw_decode_sm90.cu; reads all fields but shared_memory_bytes.
+int shared_memory_bytes(const SeesawDecodeConfig& config);
+
 }  // namespace attnjit

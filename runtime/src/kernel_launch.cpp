@@ -2,10 +2,21 @@
 
 #include "driver.hpp"
 
+#include <array>
+
 #include <fmt/format.h>
 
 namespace attnjit {
 namespace {
+
+CUlaunchAttribute cluster_attribute(unsigned blocks) {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim.x = blocks;
+  attribute.value.clusterDim.y = 1;
+  attribute.value.clusterDim.z = 1;
+  return attribute;
+}
 
 CUlaunchAttribute overlap_attribute() {
   CUlaunchAttribute attribute{};
@@ -34,7 +45,14 @@ CUresult launch_in_primary_context(const LoadedKernel& kernel, const CUlaunchCon
 
 void launch(const LoadedKernel& kernel, LaunchGrid grid, CUstream_st* stream, const void* arguments,
             LaunchOrder order) {
-  CUlaunchAttribute attribute = overlap_attribute();
+  std::array<CUlaunchAttribute, 2> attributes{};
+  unsigned num_attributes = 0;
+  if (order == LaunchOrder::overlapping_previous) {
+    attributes[num_attributes++] = overlap_attribute();
+  }
+  if (grid.cluster_x > 1) {
+    attributes[num_attributes++] = cluster_attribute(grid.cluster_x);
+  }
   CUlaunchConfig config{};
   config.gridDimX = grid.x;
   config.gridDimY = grid.y;
@@ -44,8 +62,8 @@ void launch(const LoadedKernel& kernel, LaunchGrid grid, CUstream_st* stream, co
   config.blockDimZ = 1;
   config.sharedMemBytes = kernel.shared_memory_bytes;
   config.hStream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = order == LaunchOrder::overlapping_previous ? 1 : 0;
+  config.attrs = attributes.data();
+  config.numAttrs = num_attributes;
   // The driver takes a CUkernel for a CUfunction, and the context from the stream.
   auto* const function = reinterpret_cast<CUfunction>(kernel.kernel);
   void* parameters[] = {const_cast<void*>(arguments)};  // only read

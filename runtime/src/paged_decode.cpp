@@ -7,8 +7,8 @@
 #include "attnjit/kernel_launch.hpp"
 #include "decode_arguments.hpp"
 #include "host_schedule.hpp"
+#include "latent_arguments.hpp"
 #include "stream_capture.hpp"
-#include "swapped_arguments.hpp"
 #include "tensor_checks.hpp"
 
 namespace attnjit {
@@ -45,13 +45,19 @@ void check_workspace(const void* workspace, std::int64_t given, std::int64_t nee
 void launch_attention(const DecodePlan& plan, const DecodeCall& call,
                       const PagedDecodeArguments& arguments, CUstream_st* stream) {
   const DecodeGrid& grid = plan.grid();
-  const LaunchGrid blocks = {static_cast<unsigned>(grid.row_tiles * grid.num_kv_heads),
-                             static_cast<unsigned>(grid.num_parts / grid.parts_per_block), 1};
+  LaunchGrid blocks;
+  blocks.x = static_cast<unsigned>(grid.row_tiles * grid.num_kv_heads);
+  blocks.y = static_cast<unsigned>(grid.num_parts / grid.parts_per_block);
   const LoadedKernel& kernel = plan.kernels().attention;
   if (std::holds_alternative<SwappedDecodeConfig>(plan.kernels().config)) {
     const SwappedDecodeArguments swapped =
         make_swapped_arguments(plan.kernels().descriptor, call, arguments, kernel.device);
     launch(kernel, blocks, stream, &swapped);
+  } else if (std::holds_alternative<SeesawDecodeConfig>(plan.kernels().config)) {
+    const SeesawDecodeArguments seesaw =
+        make_seesaw_arguments(plan.kernels().descriptor, call, arguments, grid, kernel.device);
+    blocks.cluster_x = grid.row_tiles % 2 == 0 ? 2 : 1;  // they read the same pages: start together
+    launch(kernel, blocks, stream, &seesaw);
   } else {
     launch(kernel, blocks, stream, &arguments);
   }
@@ -80,7 +86,7 @@ void launch_combine(const DecodePlan& plan, const PagedDecodeArguments& attentio
       arguments.num_rows * ceil_divide(kernels.descriptor.head_dim_v, combine_chunk_columns);
   const std::int64_t blocks =
       ceil_divide(units, combine.config.num_warps / combine.config.warps_per_unit);
-  launch(combine.kernel, {static_cast<unsigned>(blocks), 1, 1}, stream, &arguments,
+  launch(combine.kernel, {.x = static_cast<unsigned>(blocks)}, stream, &arguments,
          combine.config.overlaps_attention ? LaunchOrder::overlapping_previous
                                            : LaunchOrder::after_previous);
 }
@@ -137,7 +143,7 @@ void DecodePlan::update(const int* device_seq_lens, int batch, CUstream_st* stre
   arguments.unit_offsets = static_cast<long long*>(unit_offsets_.data());
   arguments.batch = batch;
   arguments.num_parts = grid_.num_parts;
-  launch(kernels_->schedule, {1, 1, 1}, stream, &arguments);
+  launch(kernels_->schedule, {}, stream, &arguments);
   batch_ = batch;
   may_split_ = grid_.num_parts > 1;
 }

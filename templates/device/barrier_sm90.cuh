@@ -25,6 +25,12 @@ __device__ __forceinline__ void arrive_expect_bytes(unsigned barrier, unsigned b
                : "memory");
 }
 
+// Arrives once all earlier cp.async of this thread have completed; counts among the expected
+// arrivals. PTX ISA 9.7.13.15.15, cp.async.mbarrier.arrive.
+__device__ __forceinline__ void arrive_after_copies(unsigned barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
 // True once the phase of this parity is complete; may suspend the thread for a while first.
 // PTX ISA 9.7.13.15.16, mbarrier.try_wait.
 __device__ __forceinline__ bool try_wait(unsigned barrier, unsigned parity) {

@@ -6,9 +6,9 @@
 #include "kernel_config.cuh"
 
 #include "device/numeric_types.cuh"
+#include "device/tile_pages.cuh"
 
 constexpr int box_columns = 64;  // 128 bytes: one swizzle span
-constexpr int tile_tokens = 64;  // M of a score product
 constexpr int num_boxes = config::head_dim_qk / box_columns;
 constexpr int num_value_boxes = config::head_dim_v / box_columns;
 constexpr int box_elements = tile_tokens * box_columns;

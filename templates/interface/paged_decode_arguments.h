@@ -43,7 +43,7 @@ struct PagedDecodeArguments {
   const void* mask;     // used by materialized masks only
   void* out;
   float* lse;              // natural logarithm; null if not wanted
-  const int* block_table;  // columns past ceil(seq_len / page_size) are never read
+  const int* block_table;  // columns past ceil(seq_len / page_size) are never used
   const int* seq_lens;     // [batch]
   const SchedulePart* parts;
   const int* piece_offsets;
@@ -55,6 +55,7 @@ struct PagedDecodeArguments {
   CacheStrides v_strides;
   MaskStrides mask_strides;
   long long block_table_stride;  // between requests
+  int block_table_columns;
   int seqlen_q;
   int num_kv_heads;
   float softmax_scale;

@@ -47,6 +47,21 @@ struct SwappedDecodeConfig {
   friend bool operator==(const SwappedDecodeConfig&, const SwappedDecodeConfig&) = default;
 };
 
+// templates/kernels/seesaw_decode_sm90.cu: decode of many query rows over a latent cache, by TMA and
+// wgmma with 64 query rows on M.
+struct SeesawDecodeConfig {
+  DataType dtype = DataType::bf16;  // of q, k, v and out
+  int head_dim_qk = 0;
+  int head_dim_v = 0;
+  int q_per_kv = 0;
+  int page_size = 0;
+  ValueSource value_source = ValueSource::prefix_of_k;
+  MaskKind mask = MaskKind::causal;
+  int shared_memory_bytes = 0;
+
+  friend bool operator==(const SeesawDecodeConfig&, const SeesawDecodeConfig&) = default;
+};
+
 // templates/kernels/combine_splits.cu: merges the partial results of split requests by their LSE.
 struct CombineConfig {
   DataType dtype = DataType::bf16;  // of out
@@ -66,8 +81,8 @@ struct ScheduleConfig {
   friend bool operator==(const ScheduleConfig&, const ScheduleConfig&) = default;
 };
 
-using KernelConfig =
-    std::variant<PagedDecodeConfig, SwappedDecodeConfig, CombineConfig, ScheduleConfig>;
+using KernelConfig = std::variant<PagedDecodeConfig, SwappedDecodeConfig, SeesawDecodeConfig,
+                                  CombineConfig, ScheduleConfig>;
 
 // Calls visit(name, member, comment) for every field: the rendered header, JSON and the tests that
 // perturb each field are built on it, so a new knob cannot be forgotten by one of them.
@@ -100,6 +115,18 @@ void for_each_field(const SwappedDecodeConfig& config, Visitor&& visit) {
   visit("block_rows", config.block_rows, "query rows, N of the products");
   visit("num_consumers", config.num_consumers, "consumer warpgroups, each on a part of its own");
   visit("ring_boxes", config.ring_boxes, "boxes of 64 tokens by 64 columns in a consumer's ring");
+  visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
+}
+
+template <typename Visitor>
+void for_each_field(const SeesawDecodeConfig& config, Visitor&& visit) {
+  visit("dtype", config.dtype, "element type of q, k, v and out");
+  visit("head_dim_qk", config.head_dim_qk, "columns of q and k");
+  visit("head_dim_v", config.head_dim_v, "columns of v and out");
+  visit("q_per_kv", config.q_per_kv, "query heads that share a kv head; packed into the rows");
+  visit("page_size", config.page_size, "tokens per page of the cache");
+  visit("value_source", config.value_source, "v is the first columns of k");
+  visit("mask", config.mask, "which keys a query sees, besides those past the sequence's end");
   visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
 }
 

@@ -12,6 +12,7 @@ struct LaunchGrid {  // blocks
   unsigned x = 1;
   unsigned y = 1;
   unsigned z = 1;
+  unsigned cluster_x = 1;  // blocks of a cluster, next to each other in x; divides x
 };
 
 enum class LaunchOrder {

@@ -1,4 +1,4 @@
-#include "swapped_arguments.hpp"
+#include "latent_arguments.hpp"
 
 #include "driver.hpp"
 #include "tensor_map.hpp"
@@ -9,6 +9,7 @@ namespace {
 using kernel_interface::CacheStrides;
 using kernel_interface::PagedDecodeArguments;
 using kernel_interface::QueryStrides;
+using kernel_interface::SeesawDecodeArguments;
 using kernel_interface::SwappedDecodeArguments;
 
 constexpr int box_columns = 64;  // 128 bytes, the swizzle's span
@@ -59,6 +60,16 @@ TensorMapShape query_shape(const AttentionDescriptor& descriptor, const DecodeCa
   return shape;
 }
 
+TensorMap cache_map(const Driver& driver, const AttentionDescriptor& descriptor,
+                    const DecodeCall& call, const PagedDecodeArguments& arguments) {
+  return encode_tensor_map(driver, "k_cache", cache_shape(descriptor, call, arguments.k_strides),
+                           arguments.k_cache);
+}
+
+int batch_step(const DecodeCall& call) {
+  return call.k_cache.rank == 5 ? 1 : 0;
+}
+
 }  // namespace
 
 SwappedDecodeArguments make_swapped_arguments(const AttentionDescriptor& descriptor,
@@ -68,11 +79,24 @@ SwappedDecodeArguments make_swapped_arguments(const AttentionDescriptor& descrip
   const ScopedContext context(driver, driver.primary_context(device));  // encoding needs one
   SwappedDecodeArguments result = {};
   result.call = arguments;
-  result.kv_batch_step = call.k_cache.rank == 5 ? 1 : 0;
-  result.kv = encode_tensor_map(
-      driver, "k_cache", cache_shape(descriptor, call, arguments.k_strides), arguments.k_cache);
+  result.kv_batch_step = batch_step(call);
+  result.kv = cache_map(driver, descriptor, call, arguments);
   result.q = encode_tensor_map(driver, "q", query_shape(descriptor, call, arguments.q_strides),
                                arguments.q);
+  return result;
+}
+
+SeesawDecodeArguments make_seesaw_arguments(const AttentionDescriptor& descriptor,
+                                            const DecodeCall& call,
+                                            const PagedDecodeArguments& arguments,
+                                            const DecodeGrid& grid, int device) {
+  const Driver& driver = Driver::instance();
+  const ScopedContext context(driver, driver.primary_context(device));  // encoding needs one
+  SeesawDecodeArguments result = {};
+  result.call = arguments;
+  result.kv_batch_step = batch_step(call);
+  result.row_tiles = grid.row_tiles;
+  result.kv = cache_map(driver, descriptor, call, arguments);
   return result;
 }
 

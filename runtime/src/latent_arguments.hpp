@@ -1,0 +1,21 @@
+// PagedDecodeArguments -> the arguments of kernels/swapped_decode_sm90.cu and
+// kernels/seesaw_decode_sm90.cu, which read a latent cache by tensor maps. Allocates nothing;
+// thread-safe.
+#pragma once
+
+#include "attnjit/paged_decode.hpp"
+#include "interface/seesaw_decode_arguments.h"
+#include "interface/swapped_decode_arguments.h"
+
+namespace attnjit {
+
+// Encodes the maps of a checked call. Throws ArgumentError for a cache that no map can describe,
+// CudaError.
+kernel_interface::SwappedDecodeArguments make_swapped_arguments(
+    const AttentionDescriptor& descriptor, const DecodeCall& call,
+    const kernel_interface::PagedDecodeArguments& arguments, int device);
+kernel_interface::SeesawDecodeArguments make_seesaw_arguments(
+    const AttentionDescriptor& descriptor, const DecodeCall& call,
+    const kernel_interface::PagedDecodeArguments& arguments, const DecodeGrid& grid, int device);
+
+}  // namespace attnjit

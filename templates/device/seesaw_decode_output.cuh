@@ -1,0 +1,162 @@
+// The output of kernels/seesaw_decode_sm90.cu: one consumer's half of the columns of 64 query rows. A
+// thread has two rows, 16 * warp + lane / 4 and 8 further, and of every eight columns two,
+// 2 * (lane % 4) and the next.
+#pragma once
+
+#include "device/barrier_sm90.cuh"
+#include "device/seesaw_decode_softmax.cuh"
+#include "interface/seesaw_decode_arguments.h"
+
+using Output = float[half_columns / 2];
+
+struct Position {
+  int warp;  // of the warpgroup
+  int lane;
+};
+
+// The two query rows of a thread, among those of the kv head.
+struct RowRange {
+  int seqlen_kv;
+  int kv_head;
+  int first;      // row of the block's tile
+  int limits[2];  // keys that each of the thread's rows sees
+};
+
+__device__ __forceinline__ int row_of(const RowRange& rows, const Position& at, int half) {
+  return rows.first + at.warp * 16 + half * 8 + at.lane / 4;
+}
+
+__device__ __forceinline__ RowRange
+row_range(const attnjit::kernel_interface::SeesawDecodeArguments& arguments,
+          const DecodeRange& range, const Position& at) {
+  RowRange rows;
+  rows.seqlen_kv = range.seqlen_kv;
+  rows.kv_head = blockIdx.x / arguments.row_tiles;
+  rows.first = blockIdx.x % arguments.row_tiles * block_rows;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = row_of(rows, at, half);
+    const bool is_valid = row < arguments.call.seqlen_q * config::q_per_kv;
+    rows.limits[half] = is_valid ? key_limit<config::mask>(range.seqlen_kv, arguments.call.seqlen_q,
+                                                           row / config::q_per_kv)
+                                 : 0;
+  }
+  return rows;
+}
+
+// A thread's two rows of the output by two factors.
+__device__ __forceinline__ void rescale(Output& out, const float (&factor)[2]) {
+  const bool is_changed = factor[0] != 1.0f || factor[1] != 1.0f;
+  if (!__any_sync(0xffffffffu, is_changed))
+    return;
+#pragma unroll
+  for (int i = 0; i < half_columns / 2; ++i)
+    out[i] *= factor[row_half(i)];
+}
+
+// Both consumers' sums, each relative to the same maximum.
+template <int consumer>
+__device__ __forceinline__ void add_sums(SharedStorage& shared, RunningSoftmax& softmax,
+                                         const Position& at) {
+  constexpr int sums_barrier = 5;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float& sum = softmax.sum[half];
+    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+    if (at.lane % 4 == 0)
+      shared.sums[consumer][at.warp * 16 + half * 8 + at.lane / 4] = sum;
+  }
+  sync_named_barrier<sums_barrier, consumer_threads>();  // all sums are written
+#pragma unroll
+  for (int half = 0; half < 2; ++half)
+    softmax.sum[half] += shared.sums[1 - consumer][at.warp * 16 + half * 8 + at.lane / 4];
+  sync_named_barrier<sums_barrier, consumer_threads>();  // the sums are no longer read
+}
+
+// word[i] of lane 4k + j becomes word[j] of lane 4k + i.
+__device__ __forceinline__ void transpose_in_quads(unsigned (&word)[4], int lane) {
+#pragma unroll
+  for (int step = 1; step < 4; step *= 2) {
+    const bool is_upper = (lane & step) != 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if ((i & step) == 0) {
+        const unsigned sent = is_upper ? word[i] : word[i | step];
+        const unsigned received = __shfl_xor_sync(0xffffffffu, sent, step);
+        (is_upper ? word[i] : word[i | step]) = received;
+      }
+    }
+  }
+}
+
+// 16 bytes a lane, 64 a quad: four lanes exchange what they hold of 32 columns.
+__device__ __forceinline__ void store_final_row(Element* row, const Output& out, int half,
+                                                float scale, bool is_valid, const Position& at) {
+#pragma unroll
+  for (int first = 0; first < half_columns; first += 32) {
+    unsigned words[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int element = (first / 8 + i) * 4 + half * 2;
+      words[i] = pack_pair<config::dtype>(out[element] * scale, out[element + 1] * scale);
+    }
+    transpose_in_quads(words, at.lane);
+    if (is_valid) {
+      *reinterpret_cast<uint4*>(row + first + at.lane % 4 * 8) =
+          make_uint4(words[0], words[1], words[2], words[3]);
+    }
+  }
+}
+
+// 8 bytes a lane, 32 a quad: a whole sector.
+__device__ __forceinline__ void store_piece_row(float* row, const Output& out, int half,
+                                                float scale, bool is_valid, const Position& at) {
+  if (!is_valid)
+    return;
+#pragma unroll
+  for (int i = 0; i < half_columns / 8; ++i) {
+    const int element = i * 4 + half * 2;
+    *reinterpret_cast<float2*>(row + i * 8 + at.lane % 4 * 2) =
+        make_float2(out[element] * scale, out[element + 1] * scale);
+  }
+}
+
+// To the output if the request has one piece, else to the piece's partial results.
+template <int consumer>
+__device__ __forceinline__ void store_output(
+    const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
+    const RowRange& rows, const RunningSoftmax& softmax, const Position& at, const Output& out) {
+  const int num_rows = call.seqlen_q * config::q_per_kv;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = row_of(rows, at, half);
+    const bool is_valid = row < num_rows;
+    const float sum = softmax.sum[half];
+    const bool sees_nothing = sum == 0.0f;
+    const float scale = sees_nothing ? 0.0f : 1.0f / sum;
+    const float lse = sees_nothing ? negative_infinity()
+                                   : (softmax.maximum[half] + log2_approximate(sum)) * ln_2;
+    const int query = row / config::q_per_kv;
+    const int head = rows.kv_head * config::q_per_kv + row % config::q_per_kv;
+    const bool stores_lse = consumer == 0 && at.lane % 4 == 0 && is_valid;
+    if (range.piece >= 0) {
+      const long long partial_row =
+          (static_cast<long long>(range.piece) * call.num_kv_heads + rows.kv_head) * num_rows + row;
+      store_piece_row(
+          call.partial.out + partial_row * config::head_dim_v + consumer * half_columns, out, half,
+          scale, is_valid, at);
+      if (stores_lse)
+        call.partial.lse[partial_row] = lse;
+    } else {
+      Element* out_row = static_cast<Element*>(call.out) +
+                         range.request * call.out_strides.batch + query * call.out_strides.token +
+                         head * call.out_strides.head + consumer * half_columns;
+      store_final_row(out_row, out, half, scale, is_valid, at);
+      if (stores_lse && call.lse != nullptr) {
+        call.lse[range.request * call.lse_strides.batch + query * call.lse_strides.token +
+                 head * call.lse_strides.head] = lse;
+      }
+    }
+  }
+}
