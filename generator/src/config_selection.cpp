@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "attnjit/descriptor_validation.hpp"
+#include "interface/decode_schedule.h"
 #include "shared_memory_plan.hpp"
 
 namespace attnjit {
@@ -121,13 +122,13 @@ bool is_swapped_decode(const AttentionDescriptor& descriptor, const TargetDevice
          descriptor.max_seqlen_q * descriptor.q_per_kv() <= most_swapped_rows;
 }
 
-constexpr int most_seesaw_columns = 512;  // each half is N of a product, at most 256
+constexpr int most_seesaw_columns = 512;  // two warpgroups hold half of them each
 
-// More: kernels/seesaw_decode_sm90.cu, where each half of the output's columns is whole boxes
+// More: kernels/seesaw_decode_sm90.cu, where each quarter of the output's columns is whole boxes
 // and a box that is no part of V is there to hold probabilities.
 bool is_seesaw_decode(const AttentionDescriptor& descriptor, const TargetDevice& device) {
   return is_latent_on_hopper(descriptor, device) && !is_swapped_decode(descriptor, device) &&
-         descriptor.head_dim_v % (2 * box_columns) == 0 &&
+         descriptor.head_dim_v % (4 * box_columns) == 0 &&
          descriptor.head_dim_v <= most_seesaw_columns &&
          descriptor.head_dim_qk > descriptor.head_dim_v;
 }
@@ -165,16 +166,42 @@ KernelConfig select_decode(const AttentionDescriptor& descriptor, const TargetDe
   return select_paged_decode(descriptor, device);
 }
 
-constexpr int combine_warps = 16;
-
-CombineConfig select_combine(const AttentionDescriptor& descriptor, const TargetDevice& device,
-                             int warps_per_unit) {
+CombineConfig select_combine(const AttentionDescriptor& descriptor, const TargetDevice& device) {
   CombineConfig config;
   config.dtype = descriptor.dtype_out;
   config.head_dim_v = descriptor.head_dim_v;
-  config.num_warps = combine_warps;
-  config.warps_per_unit = warps_per_unit;
+  config.num_warps = 16;
   config.overlaps_attention = device.compute_capability >= 90;
+  return config;
+}
+
+// A partial result is written once and read once, 4 bytes a value, mostly in L2, which is about twice
+// as fast as the memory that a block of the cache comes from.
+int piece_units(const AttentionDescriptor& descriptor, int block_n) {
+  const std::int64_t rows = std::int64_t{descriptor.max_seqlen_q} * descriptor.q_per_kv();
+  const int columns = descriptor.value_source == ValueSource::prefix_of_k
+                          ? descriptor.head_dim_qk
+                          : descriptor.head_dim_qk + descriptor.head_dim_v;
+  const std::int64_t block_bytes = std::int64_t{block_n} * columns * size_bytes(descriptor.dtype_kv);
+  const std::int64_t piece_bytes = rows * descriptor.head_dim_v * 4 * 2 / 2;
+  return static_cast<int>(piece_bytes * kernel_interface::block_units / block_bytes);
+}
+
+// Measured on an H200: how long a block takes where it is in L2, of its time from memory.
+int block_percent(const AttentionDescriptor& descriptor, const KernelConfig& decode) {
+  if (std::holds_alternative<SwappedDecodeConfig>(decode)) {
+    return 75;
+  }
+  const int rows = descriptor.max_seqlen_q * descriptor.q_per_kv();
+  return std::holds_alternative<SeesawDecodeConfig>(decode) && rows <= 64 ? 90 : 100;
+}
+
+ScheduleConfig select_schedule(const AttentionDescriptor& descriptor, const KernelConfig& decode) {
+  ScheduleConfig config;
+  config.block_n = decode_tile(decode).block_n;
+  config.num_threads = 1024;
+  config.piece_units = piece_units(descriptor, config.block_n);
+  config.block_percent = block_percent(descriptor, decode);
   return config;
 }
 
@@ -184,11 +211,7 @@ std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
                                          const TargetDevice& device) {
   validate(descriptor);
   const KernelConfig decode = select_decode(descriptor, device);
-  ScheduleConfig schedule;
-  schedule.block_n = decode_tile(decode).block_n;
-  schedule.num_threads = 1024;
-  return {decode, select_combine(descriptor, device, 1),
-          select_combine(descriptor, device, combine_warps), schedule};
+  return {decode, select_combine(descriptor, device), select_schedule(descriptor, decode)};
 }
 
 }  // namespace attnjit

@@ -32,12 +32,13 @@ std::string describe_fields(const SeesawDecodeConfig& config) {
 }
 
 std::string describe_fields(const CombineConfig& config) {
-  return fmt::format("{} {} warps {} per row {}", to_string(config.dtype), config.head_dim_v,
-                     config.num_warps, config.warps_per_unit);
+  return fmt::format("{} {} warps {}", to_string(config.dtype), config.head_dim_v,
+                     config.num_warps);
 }
 
 std::string describe_fields(const ScheduleConfig& config) {
-  return fmt::format("n{} threads {}", config.block_n, config.num_threads);
+  return fmt::format("n{} threads {} piece {} block {}%", config.block_n, config.num_threads,
+                     config.piece_units, config.block_percent);
 }
 
 constexpr int wgmma_rows = 64;  // M of wgmma: tokens of a swapped tile, query rows of a seesaw's

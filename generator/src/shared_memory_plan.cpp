@@ -46,13 +46,14 @@ int shared_memory_bytes(const SwappedDecodeConfig& config) {
 int shared_memory_bytes(const SeesawDecodeConfig& config) {
   constexpr int swizzle_bytes = 1024;
   constexpr int tile_tokens = 64;
+  constexpr int box_columns = 64;
   constexpr int block_rows = 64;
   constexpr int barrier_bytes = 8;
   const int element_bytes = size_bytes(config.dtype);
   const int tiles = 2 * tile_tokens * config.head_dim_qk * element_bytes;
   const int queries = block_rows * config.head_dim_qk * element_bytes;
   const int maxima_and_sums = 2 * 2 * block_rows * 4;
-  const int barriers = (2 * 2 + 2 * 2 + 2) * barrier_bytes;
+  const int barriers = (2 * config.head_dim_qk / box_columns + 2 * 4 + 2) * barrier_bytes;
   return round_up(tiles + queries + maxima_and_sums + barriers, swizzle_bytes) + swizzle_bytes;
 }
 

@@ -71,8 +71,8 @@ std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
       prepared->tile = decode_tile(config);
       prepared->attention = kernel;
     } else if (const auto* combine = std::get_if<CombineConfig>(&config)) {
-      (combine->warps_per_unit == 1 ? prepared->combine_few : prepared->combine_many) = {*combine,
-                                                                                         kernel};
+      prepared->combine_config = *combine;
+      prepared->combine = kernel;
     } else {
       prepared->schedule_config = std::get<ScheduleConfig>(config);
       prepared->schedule = kernel;

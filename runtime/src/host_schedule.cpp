@@ -1,24 +1,54 @@
 #include "host_schedule.hpp"
 
+#include <utility>
+
 namespace attnjit {
 
 using namespace kernel_interface;
 
-HostSchedule make_host_schedule(std::span<const int> seq_lens, int block_n, int num_parts) {
-  const int batch = static_cast<int>(seq_lens.size());
-  std::vector<long long> unit_offsets(seq_lens.size() + 1, 0);
+namespace {
+
+std::vector<long long> make_unit_offsets(std::span<const int> seq_lens, int block_n) {
+  std::vector<long long> offsets(seq_lens.size() + 1, 0);
   for (std::size_t b = 0; b < seq_lens.size(); ++b) {
-    unit_offsets[b + 1] = unit_offsets[b] + request_units(seq_lens[b], block_n);
+    offsets[b + 1] = offsets[b] + request_units(seq_lens[b], block_n);
   }
-  const long long per_part = units_per_part(unit_offsets.back(), num_parts);
-  HostSchedule schedule;
-  schedule.piece_offsets.assign(seq_lens.size() + 1, 0);
-  for (std::size_t b = 0; b < seq_lens.size(); ++b) {
+  return offsets;
+}
+
+std::vector<int> make_piece_offsets(const std::vector<long long>& unit_offsets,
+                                    long long per_part) {
+  std::vector<int> offsets(unit_offsets.size(), 0);
+  for (std::size_t b = 0; b + 1 < unit_offsets.size(); ++b) {
     const int pieces = num_pieces_of(unit_offsets[b], unit_offsets[b + 1], per_part);
-    schedule.piece_offsets[b + 1] = schedule.piece_offsets[b] + (pieces > 1 ? pieces : 0);
+    offsets[b + 1] = offsets[b] + (pieces > 1 ? pieces : 0);
+  }
+  return offsets;
+}
+
+}  // namespace
+
+HostSchedule make_host_schedule(std::span<const int> seq_lens, const ScheduleConfig& config,
+                                int num_parts) {
+  const int batch = static_cast<int>(seq_lens.size());
+  const auto unit_offsets = make_unit_offsets(seq_lens, config.block_n);
+  const ScheduleCosts costs = {config.piece_units, config.block_percent};
+  HostSchedule schedule;
+  long long best_per_part = 0;
+  long long best_units = 0;
+  for (int cutting = 0; cutting < num_cuttings; ++cutting) {
+    const long long per_part = units_per_part(unit_offsets.back(), batch, num_parts, cutting);
+    std::vector<int> piece_offsets = make_piece_offsets(unit_offsets, per_part);
+    const long long units =
+        cutting_units(unit_offsets.back(), num_parts, per_part, piece_offsets.back(), costs);
+    if (cutting == 0 || units < best_units) {
+      best_per_part = per_part;
+      best_units = units;
+      schedule.piece_offsets = std::move(piece_offsets);
+    }
   }
   for (int part = 0; part < num_parts; ++part) {
-    schedule.parts.push_back(make_part(unit_offsets.data(), batch, per_part, part));
+    schedule.parts.push_back(make_part(unit_offsets.data(), batch, best_per_part, part));
   }
   return schedule;
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "attnjit/kernel_config.hpp"
 #include "interface/decode_schedule.h"
 
 namespace attnjit {
@@ -15,7 +16,8 @@ struct HostSchedule {
   std::vector<int> piece_offsets;                     // [batch + 1]
 };
 
-// Cuts requests of `seq_lens` keys, block_n keys per block, into `num_parts` parts.
-HostSchedule make_host_schedule(std::span<const int> seq_lens, int block_n, int num_parts);
+// Cuts requests of `seq_lens` keys into `num_parts` parts, as the kernel of `config` does.
+HostSchedule make_host_schedule(std::span<const int> seq_lens, const ScheduleConfig& config,
+                                int num_parts);
 
 }  // namespace attnjit

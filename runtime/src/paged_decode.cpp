@@ -1,5 +1,6 @@
 #include "attnjit/paged_decode.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -63,6 +64,21 @@ void launch_attention(const DecodePlan& plan, const DecodeCall& call,
   }
 }
 
+// Warps that share a row's pieces: as many as leave each its pieces in flight at once, and more while
+// the device has room for them.
+int combine_warps_per_unit(const DecodePlan& plan, std::int64_t units, int num_warps) {
+  constexpr int pieces_in_flight = 8;  // as kernels/combine_splits.cu
+  const std::int64_t room = std::int64_t{plan.kernels().target.num_sms} * num_warps;
+  // Per request, on average, if the schedule fills all parts.
+  const int pieces = plan.grid().num_parts / plan.batch() + 1;
+  int warps = 1;
+  while (warps < num_warps && warps < pieces &&
+         (warps * pieces_in_flight < pieces || units * warps * 2 <= room)) {
+    warps *= 2;
+  }
+  return warps;
+}
+
 void launch_combine(const DecodePlan& plan, const PagedDecodeArguments& attention,
                     CUstream_st* stream) {
   const PreparedDecode& kernels = plan.kernels();
@@ -73,22 +89,20 @@ void launch_combine(const DecodePlan& plan, const PagedDecodeArguments& attentio
   arguments.piece_offsets = attention.piece_offsets;
   arguments.out_strides = attention.out_strides;
   arguments.lse_strides = attention.lse_strides;
-  arguments.num_rows =
-      std::int64_t{plan.batch()} * plan.seqlen_q() * kernels.descriptor.num_q_heads;
+  arguments.num_rows = plan.batch() * plan.seqlen_q() * kernels.descriptor.num_q_heads;
+  arguments.batch = plan.batch();
   arguments.seqlen_q = plan.seqlen_q();
   arguments.num_kv_heads = kernels.descriptor.num_kv_heads;
   arguments.q_per_kv = kernels.descriptor.q_per_kv();
-  // Pieces per request, on average, if the schedule fills all parts.
-  constexpr int many_pieces = 8;
-  const bool has_many = plan.grid().num_parts >= many_pieces * plan.batch();
-  const PreparedCombine& combine = has_many ? kernels.combine_many : kernels.combine_few;
   const std::int64_t units =
       arguments.num_rows * ceil_divide(kernels.descriptor.head_dim_v, combine_chunk_columns);
-  const std::int64_t blocks =
-      ceil_divide(units, combine.config.num_warps / combine.config.warps_per_unit);
-  launch(combine.kernel, {.x = static_cast<unsigned>(blocks)}, stream, &arguments,
-         combine.config.overlaps_attention ? LaunchOrder::overlapping_previous
-                                           : LaunchOrder::after_previous);
+  const int num_warps = kernels.combine_config.num_warps;
+  arguments.warps_per_unit = combine_warps_per_unit(plan, units, num_warps);
+  const std::int64_t blocks = std::min(ceil_divide(units * arguments.warps_per_unit, num_warps),
+                                       std::int64_t{kernels.target.num_sms});
+  launch(kernels.combine, {.x = static_cast<unsigned>(blocks)}, stream, &arguments,
+         kernels.combine_config.overlaps_attention ? LaunchOrder::overlapping_previous
+                                                   : LaunchOrder::after_previous);
 }
 
 }  // namespace
@@ -157,7 +171,7 @@ void DecodePlan::update(std::span<const int> seq_lens, CUstream_st* stream) {
     checks.finish();
   }
   const HostSchedule schedule =
-      make_host_schedule(seq_lens, kernels_->tile.block_n, grid_.num_parts);
+      make_host_schedule(seq_lens, kernels_->schedule_config, grid_.num_parts);
   parts_.upload(schedule.parts.data(), schedule.parts.size() * sizeof(SchedulePart), stream);
   piece_offsets_.upload(schedule.piece_offsets.data(), schedule.piece_offsets.size() * sizeof(int),
                         stream);

@@ -11,9 +11,10 @@
 constexpr int box_columns = 64;  // 128 bytes: one swizzle span
 constexpr int block_rows = 64;   // M of both products
 constexpr int num_boxes = config::head_dim_qk / box_columns;
-constexpr int half_columns = config::head_dim_v / 2;  // of the output, N of the second product
-constexpr int half_boxes = half_columns / box_columns;
-constexpr int other_boxes = num_boxes - 2 * half_boxes;  // that are no part of V
+constexpr int half_columns = config::head_dim_v / 2;      // of the output, one consumer's
+constexpr int quarter_columns = config::head_dim_v / 4;  // N of the second product
+constexpr int quarter_boxes = quarter_columns / box_columns;
+constexpr int num_value_boxes = 4 * quarter_boxes;
 constexpr int box_elements = tile_tokens * box_columns;
 constexpr int box_bytes = box_elements * 2;
 constexpr int warpgroup_threads = 128;
@@ -22,30 +23,29 @@ constexpr int consumer_threads = num_consumers * warpgroup_threads;
 constexpr int num_threads = consumer_threads + warpgroup_threads;
 
 static_assert(config::head_dim_qk % box_columns == 0, "heads are loaded in boxes of 64 columns");
-static_assert(half_columns % box_columns == 0 && half_columns <= 256,
-              "each consumer multiplies whole boxes of V, N at most 256");
-static_assert(other_boxes >= 1, "probabilities take the place of a box that is no part of V");
+static_assert(quarter_columns % box_columns == 0, "a product multiplies whole boxes of V");
+static_assert(num_boxes > num_value_boxes, "probabilities take the place of a box that is no part of V");
 static_assert(config::page_size % tile_tokens == 0, "a tile lies within one page");
 static_assert(config::value_source == ValueSource::prefix_of_k, "V is read from the K tile");
 
-// A tile is released by halves, those of the output's columns. The boxes that are no part of V go
-// with the half of the consumer that reads this tile's probabilities, which lie in one of them.
-__device__ constexpr int half_with_others(int tile) {
-  return 1 - tile;
+// A tile is released by quarters of V, two per consumer. The boxes that are no part of V go with the
+// last quarter of the consumer that reads this tile's probabilities, which lie in one of them.
+__device__ constexpr int quarter_with_others(int tile) {
+  return tile == 0 ? 3 : 1;
 }
 
-// The boxes of a half: [first, first + half_boxes), and the others where they go with it.
-__device__ constexpr int boxes_of_half(int tile, int half) {
-  return half_boxes + (half == half_with_others(tile) ? other_boxes : 0);
+__device__ constexpr int boxes_of_quarter(int tile, int quarter) {
+  return quarter_boxes + (quarter == quarter_with_others(tile) ? num_boxes - num_value_boxes : 0);
 }
 
-__device__ constexpr int box_of_half(int half, int i) {
-  return i < half_boxes ? half * half_boxes + i : 2 * half_boxes + i - half_boxes;
+// The boxes of a quarter in the order in which they are loaded and multiplied by the queries.
+__device__ constexpr int box_of_quarter(int quarter, int i) {
+  return i < quarter_boxes ? quarter * quarter_boxes + i : num_value_boxes + i - quarter_boxes;
 }
 
 struct BlockBarriers {
-  unsigned long long full[num_consumers][2];   // [tile][half]
-  unsigned long long empty[num_consumers][2];  // [tile][half]
+  unsigned long long full[num_consumers][num_boxes];  // [tile][box]
+  unsigned long long empty[num_consumers][4];         // [tile][quarter]
   unsigned long long q_full;
   unsigned long long q_empty;
 };
@@ -64,5 +64,5 @@ static_assert(sizeof(SharedStorage) + 1024 == config::shared_memory_bytes,
 
 // The box of tile `tile` that its probabilities replace: [row, token], K-major, swizzled.
 __device__ __forceinline__ Element* probabilities_of(SharedStorage& shared, int tile) {
-  return shared.kv[tile][2 * half_boxes];
+  return shared.kv[tile][num_value_boxes];
 }

@@ -7,7 +7,7 @@
 #include "device/seesaw_decode_softmax.cuh"
 #include "interface/seesaw_decode_arguments.h"
 
-using Output = float[half_columns / 2];
+using Output = float[2][quarter_columns / 2];
 
 struct Position {
   int warp;  // of the warpgroup
@@ -50,8 +50,11 @@ __device__ __forceinline__ void rescale(Output& out, const float (&factor)[2]) {
   if (!__any_sync(0xffffffffu, is_changed))
     return;
 #pragma unroll
-  for (int i = 0; i < half_columns / 2; ++i)
-    out[i] *= factor[row_half(i)];
+  for (int quarter = 0; quarter < 2; ++quarter) {
+#pragma unroll
+    for (int i = 0; i < quarter_columns / 2; ++i)
+      out[quarter][i] *= factor[row_half(i)];
+  }
 }
 
 // Both consumers' sums, each relative to the same maximum.
@@ -95,11 +98,12 @@ __device__ __forceinline__ void store_final_row(Element* row, const Output& out,
                                                 float scale, bool is_valid, const Position& at) {
 #pragma unroll
   for (int first = 0; first < half_columns; first += 32) {
+    const auto& columns = out[first / quarter_columns];
     unsigned words[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int element = (first / 8 + i) * 4 + half * 2;
-      words[i] = pack_pair<config::dtype>(out[element] * scale, out[element + 1] * scale);
+      const int element = (first % quarter_columns / 8 + i) * 4 + half * 2;
+      words[i] = pack_pair<config::dtype>(columns[element] * scale, columns[element + 1] * scale);
     }
     transpose_in_quads(words, at.lane);
     if (is_valid) {
@@ -116,9 +120,10 @@ __device__ __forceinline__ void store_piece_row(float* row, const Output& out, i
     return;
 #pragma unroll
   for (int i = 0; i < half_columns / 8; ++i) {
-    const int element = i * 4 + half * 2;
+    const auto& columns = out[i * 8 / quarter_columns];
+    const int element = i * 8 % quarter_columns / 2 + half * 2;
     *reinterpret_cast<float2*>(row + i * 8 + at.lane % 4 * 2) =
-        make_float2(out[element] * scale, out[element + 1] * scale);
+        make_float2(columns[element] * scale, columns[element + 1] * scale);
   }
 }
 

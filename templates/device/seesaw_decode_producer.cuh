@@ -1,5 +1,6 @@
-// The producers of kernels/seesaw_decode_sm90.cu: one warp keeps both KV tiles filled by tensor
-// copies, half by half as the consumers are done with them; the others gather a request's query rows.
+// The producers of kernels/seesaw_decode_sm90.cu: two warps keep one KV tile each filled by tensor
+// copies, quarter by quarter as the consumers are done with it; the others gather a request's query
+// rows.
 #pragma once
 
 #include "device/async_copy.cuh"
@@ -11,7 +12,7 @@
 
 using namespace attnjit::kernel_interface;
 
-constexpr int query_threads = warpgroup_threads - 32;
+constexpr int query_threads = warpgroup_threads - num_consumers * 32;
 
 template <int tile>
 __device__ __forceinline__ void load_tile(const SeesawDecodeArguments& arguments,
@@ -19,37 +20,32 @@ __device__ __forceinline__ void load_tile(const SeesawDecodeArguments& arguments
                                           int token, int page) {
   const int batch = request * arguments.kv_batch_step;
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const unsigned full = shared_address(&shared.barriers.full[tile][half]);
-    wait(shared_address(&shared.barriers.empty[tile][half]), parity ^ 1);
-    arrive_expect_bytes(full, boxes_of_half(tile, half) * box_bytes);
+  for (int quarter = 0; quarter < 4; ++quarter) {
+    wait(shared_address(&shared.barriers.empty[tile][quarter]), parity ^ 1);
 #pragma unroll
-    for (int i = 0; i < boxes_of_half(tile, half); ++i) {
-      const int box = box_of_half(half, i);
+    for (int i = 0; i < boxes_of_quarter(tile, quarter); ++i) {
+      const int box = box_of_quarter(quarter, i);
+      const unsigned full = shared_address(&shared.barriers.full[tile][box]);
+      arrive_expect_bytes(full, box_bytes);
       load_tensor(shared_address(shared.kv[tile][box]), arguments.kv, full, box * box_columns,
                   token % config::page_size, blockIdx.x / arguments.row_tiles, page, batch);
     }
   }
 }
 
-// One warp. The first tile of a request is always tile 0.
+// One warp for tile 0 of each pair, one for tile 1. The first tile of a request is always tile 0.
+template <int tile>
 __device__ __forceinline__ void produce_tiles(const SeesawDecodeArguments& arguments,
                                               SharedStorage& shared, const SchedulePart& part,
                                               int lane) {
-  unsigned parity_of_first = 0;
-  unsigned parity_of_second = 0;
+  unsigned parity = 0;
   for_each_tile(arguments.call, part, lane, [&](const DecodeRange& range, int block, int page) {
-    const int token = block * tile_tokens;
-    if ((block - range.first_block) % 2 == 0) {
-      if (lane == 0)
-        load_tile<0>(arguments, shared, parity_of_first, range.request, token, page);
-      parity_of_first ^= 1;
-    } else {
-      if (lane == 0)
-        load_tile<1>(arguments, shared, parity_of_second, range.request, token, page);
-      parity_of_second ^= 1;
-    }
+    if ((block - range.first_block) % 2 != tile)
+      return;
+    if (lane == 0)
+      load_tile<tile>(arguments, shared, parity, range.request, block * tile_tokens, page);
     __syncwarp();
+    parity ^= 1;
   });
 }
 

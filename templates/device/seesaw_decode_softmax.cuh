@@ -30,14 +30,16 @@ __device__ constexpr int row_half(int i) {
   return i / 2 % 2;
 }
 
-// Scales scores to units of log2 and hides what a row does not see.
-__device__ __forceinline__ void mask_scores(Scores& scores, float scale, int first_token,
-                                            bool is_full, const int (&limits)[2], int lane) {
-#pragma unroll
-  for (int i = 0; i < tile_tokens / 2; ++i)
-    scores[i] *= scale;
-  if (is_full)
-    return;
+// The factor from scores to units of log2, without its sign. Never 0, so that hidden scores, -inf,
+// stay so: 0 * -inf is a NaN.
+__device__ __forceinline__ float score_scale(float softmax_scale) {
+  constexpr float smallest = 1e-30f;
+  return fmaxf(fabsf(softmax_scale) * log2_e, smallest);
+}
+
+// Hides what a row does not see.
+__device__ __forceinline__ void mask_scores(Scores& scores, int first_token,
+                                            const int (&limits)[2], int lane) {
 #pragma unroll
   for (int i = 0; i < tile_tokens / 2; ++i) {
     const int token = first_token + i / 4 * 8 + lane % 4 * 2 + i % 2;
@@ -68,11 +70,16 @@ __device__ __forceinline__ void adopt_maxima(RunningSoftmax& softmax,
     raise_maximum(softmax, half, maxima[warp * 16 + half * 8 + lane / 4]);
 }
 
-// Scores to probabilities, in place; running maxima and sums.
-__device__ __forceinline__ void update_softmax(Scores& scores, RunningSoftmax& softmax) {
+// A row's maximum rises only when a score exceeds it by this much, in units of log2: until then
+// probabilities are at most 2^8, which costs no accuracy, and the output need not be rescaled.
+constexpr float maximum_slack = 8.0f;
+
+// Scores, still to be multiplied by `scale` > 0, to probabilities in place; running maxima and sums.
+__device__ __forceinline__ void update_softmax(Scores& scores, float scale,
+                                               RunningSoftmax& softmax) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    float maximum = softmax.maximum[half];
+    float maximum = negative_infinity();
 #pragma unroll
     for (int i = 0; i < tile_tokens / 2; ++i) {
       if (row_half(i) == half)
@@ -80,16 +87,22 @@ __device__ __forceinline__ void update_softmax(Scores& scores, RunningSoftmax& s
     }
     maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 1));
     maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 2));
-    raise_maximum(softmax, half, maximum);
-    const float base = finite_maximum(maximum);
+    maximum *= scale;
+    const bool rises = maximum > softmax.maximum[half] + maximum_slack;
+    raise_maximum(softmax, half, rises ? maximum : softmax.maximum[half]);
+    const float base = finite_maximum(softmax.maximum[half]);
 #pragma unroll
     for (int i = 0; i < tile_tokens / 2; ++i) {
-      if (row_half(i) == half) {
-        scores[i] = exp2_approximate(scores[i] - base);
-        softmax.sum[half] += scores[i];
-      }
+      if (row_half(i) == half)
+        scores[i] = exp2_approximate(fmaf(scores[i], scale, -base));
     }
   }
+}
+
+__device__ __forceinline__ void add_probabilities(const Scores& scores, RunningSoftmax& softmax) {
+#pragma unroll
+  for (int i = 0; i < tile_tokens / 2; ++i)
+    softmax.sum[row_half(i)] += scores[i];
 }
 
 __device__ __forceinline__ void pack(const Scores& scores, Probabilities& probabilities) {

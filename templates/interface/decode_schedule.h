@@ -1,10 +1,11 @@
 // How the KV blocks of a batch are cut into equal parts. Shared by the host planner and the
 // schedule kernel, so that both cut alike.
 //
-// The requests lie end to end on a line of cost units: request b takes `overhead_units` (starting a
-// request costs about that many blocks) and then one unit per KV block of block_n keys. The line is
-// cut into parts of `units_per_part`; a request that a cut falls into is split, and its pieces are
-// merged afterwards. A request of length 0 counts one block, so that its output gets written.
+// The requests lie end to end on a line of cost units: request b takes `start_units` (a request costs
+// that much to begin) and then `block_units` per KV block of block_n keys. The line is cut into parts
+// of equal length; a request that a cut falls into is split, and its pieces are merged afterwards. A
+// block belongs to the part that holds its beginning. A request of length 0 counts one block, so that
+// its output gets written.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -15,7 +16,9 @@
 
 namespace attnjit::kernel_interface {
 
-constexpr int overhead_units = 1;
+constexpr int block_units = 256;  // so that a cut may fall anywhere near a block
+constexpr int start_units = block_units;
+constexpr int combine_units = 3 * block_units / 2;  // of a combine kernel that has work
 
 // What one part computes: blocks [first_block, …) of first_request, all of the requests between,
 // and blocks [0, end_block) of end_request. A part without work has first_request == end_request
@@ -34,23 +37,59 @@ ATTNJIT_HOST_DEVICE inline int num_kv_blocks(int seqlen_kv, int block_n) {
 }
 
 ATTNJIT_HOST_DEVICE inline long long request_units(int seqlen_kv, int block_n) {
-  return overhead_units + static_cast<long long>(num_kv_blocks(seqlen_kv, block_n));
+  return start_units + static_cast<long long>(num_kv_blocks(seqlen_kv, block_n)) * block_units;
 }
 
-// A part may hold nothing but overhead; it then has no work.
+// What a schedule costs besides its blocks, in units.
+struct ScheduleCosts {
+  int piece_units;    // of a piece, for all parts of the device together
+  int block_percent;  // of block_units that a block takes when memory is not what it waits for
+};
+
+// At least a block: a part without one would be a piece without a result. A part may hold nothing but
+// starts; it then has no work.
 ATTNJIT_HOST_DEVICE inline long long units_per_part(long long total_units, int num_parts) {
   const long long even = (total_units + num_parts - 1) / num_parts;
-  return even > 1 ? even : 1;
+  return even > block_units ? even : block_units;
+}
+
+// Two ways to cut: into as many parts as there are, all alike; and so that requests of equal length
+// are cut at their ends, or all in the same places, which leaves some parts empty.
+constexpr int num_cuttings = 2;
+
+ATTNJIT_HOST_DEVICE inline long long units_per_part(long long total_units, int batch, int num_parts,
+                                                    int cutting) {
+  if (cutting == 0) {
+    return units_per_part(total_units, num_parts);
+  }
+  const long long request = (total_units + batch - 1) / batch;
+  const long long per_part =
+      batch >= num_parts ? (batch + num_parts - 1) / num_parts * request
+                         : (request + num_parts / batch - 1) / (num_parts / batch);
+  return per_part > block_units ? per_part : block_units;
+}
+
+// The time that a cutting takes, in units: its longest part, unless memory keeps all parts waiting;
+// and what pieces cost. Memory serves `num_parts` parts no faster than fewer.
+ATTNJIT_HOST_DEVICE inline long long cutting_units(long long total_units, int num_parts,
+                                                   long long per_part, long long pieces,
+                                                   const ScheduleCosts& costs) {
+  const long long longest = per_part * costs.block_percent / 100;
+  const long long even = units_per_part(total_units, num_parts);
+  const long long blocks = longest > even ? longest : even;
+  return pieces > 0
+             ? blocks + start_units + combine_units + pieces * costs.piece_units / num_parts
+             : blocks;
 }
 
 // The part that computes the first block of a request which begins at `begin` on the line.
 ATTNJIT_HOST_DEVICE inline long long first_part_of(long long begin, long long per_part) {
-  return (begin + overhead_units) / per_part;
+  return (begin + start_units) / per_part;
 }
 
 // Pieces that the request on [begin, end) of the line is cut into.
 ATTNJIT_HOST_DEVICE inline int num_pieces_of(long long begin, long long end, long long per_part) {
-  return static_cast<int>((end - 1) / per_part - first_part_of(begin, per_part)) + 1;
+  return static_cast<int>((end - block_units) / per_part - first_part_of(begin, per_part)) + 1;
 }
 
 // The last b with unit_offsets[b] <= unit; unit_offsets: [batch + 1], ascending from 0.
@@ -69,28 +108,35 @@ ATTNJIT_HOST_DEVICE inline int find_request(const long long* unit_offsets, int b
   return low;
 }
 
-ATTNJIT_HOST_DEVICE inline int block_at(long long request_begin, long long unit) {
-  const long long block = unit - request_begin - overhead_units;
-  return block > 0 ? static_cast<int>(block) : 0;
+// Where a cut falls: before `block` of `request`. {batch, 0} is the end of the line.
+struct ScheduleCut {
+  int request;
+  int block;
+};
+
+ATTNJIT_HOST_DEVICE inline ScheduleCut cut_at(const long long* unit_offsets, int batch,
+                                              long long unit) {
+  if (unit >= unit_offsets[batch]) {
+    return {batch, 0};
+  }
+  const int request = find_request(unit_offsets, batch, unit);
+  const long long into = unit - unit_offsets[request] - start_units;
+  const long long block = into > 0 ? (into + block_units - 1) / block_units : 0;
+  const long long first_of_next = unit_offsets[request] + start_units + block * block_units;
+  if (first_of_next >= unit_offsets[request + 1]) {
+    return {request + 1, 0};
+  }
+  return {request, static_cast<int>(block)};
 }
 
 ATTNJIT_HOST_DEVICE inline SchedulePart make_part(const long long* unit_offsets, int batch,
                                                   long long per_part, int part) {
-  const long long total = unit_offsets[batch];
-  const long long begin = part * per_part;
-  const long long end = begin + per_part;
-  SchedulePart result = {batch, 0, batch, 0, 0};
-  if (begin >= total) {
-    return result;
-  }
-  result.first_request = find_request(unit_offsets, batch, begin);
-  const long long first_begin = unit_offsets[result.first_request];
-  result.first_block = block_at(first_begin, begin);
-  const long long piece = part - first_part_of(first_begin, per_part);
-  result.first_piece = piece > 0 ? static_cast<int>(piece) : 0;
-  if (end < total) {
-    result.end_request = find_request(unit_offsets, batch, end);
-    result.end_block = block_at(unit_offsets[result.end_request], end);
+  const ScheduleCut begin = cut_at(unit_offsets, batch, part * per_part);
+  const ScheduleCut end = cut_at(unit_offsets, batch, (part + 1) * per_part);
+  SchedulePart result = {begin.request, begin.block, end.request, end.block, 0};
+  if (begin.block > 0) {
+    result.first_piece =
+        static_cast<int>(part - first_part_of(unit_offsets[begin.request], per_part));
   }
   return result;
 }

@@ -68,10 +68,12 @@ struct CombineArguments {
   const int* piece_offsets;
   QueryStrides out_strides;
   QueryStrides lse_strides;
-  long long num_rows;  // batch * seqlen_q * num_q_heads
+  int num_rows;  // batch * seqlen_q * num_q_heads
+  int batch;
   int seqlen_q;
   int num_kv_heads;
   int q_per_kv;
+  int warps_per_unit;  // that share the pieces of a row's chunk: a power of two, all a block's at most
 };
 
 }  // namespace attnjit::kernel_interface

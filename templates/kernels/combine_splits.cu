@@ -1,6 +1,6 @@
 // Merges the partial results of split requests by their LSE. A unit is one query row's chunk of
-// columns; warps_per_unit warps share its pieces. Rows of requests that were not split are left
-// alone, the attention kernel has written them. Grid: x = units / units per block.
+// columns; warps_per_unit neighbouring warps share its pieces. Rows of requests that were not split
+// are left alone, the attention kernel has written them. Grid: any; blocks take units in turn.
 #include "kernel_config.cuh"
 
 #include "device/combine_launch.cuh"
@@ -15,12 +15,11 @@ namespace {
 constexpr int columns_per_lane = 4;
 constexpr int chunk_columns = 32 * columns_per_lane;
 constexpr int num_chunks = (config::head_dim_v + chunk_columns - 1) / chunk_columns;
-constexpr int units_per_block = config::num_warps / config::warps_per_unit;
-constexpr int pieces_in_flight = 4;
+constexpr int pieces_in_flight = 8;
 
 // A row of the output and where its pieces lie.
 struct Row {
-  long long request;
+  int request;
   int query;
   int head;
   int num_pieces;
@@ -35,12 +34,12 @@ struct Place {
   int column;  // first of this lane's
 };
 
-__device__ __forceinline__ Row find_row(const CombineArguments& arguments, long long index) {
-  const int num_q_heads = arguments.num_kv_heads * arguments.q_per_kv;
+__device__ __forceinline__ Row find_row(const CombineArguments& arguments, unsigned index) {
+  const unsigned num_q_heads = arguments.num_kv_heads * arguments.q_per_kv;
+  const unsigned token = index / num_q_heads;
   Row row;
-  row.head = static_cast<int>(index % num_q_heads);
-  const long long token = index / num_q_heads;
-  row.query = static_cast<int>(token % arguments.seqlen_q);
+  row.head = index % num_q_heads;
+  row.query = token % arguments.seqlen_q;
   row.request = token / arguments.seqlen_q;
   const int first_piece = arguments.piece_offsets[row.request];
   row.num_pieces = arguments.piece_offsets[row.request + 1] - first_piece;
@@ -52,92 +51,117 @@ __device__ __forceinline__ Row find_row(const CombineArguments& arguments, long 
   return row;
 }
 
-// A weighted sum of pieces: out = sum of exp(lse - maximum) * piece, in units relative to
-// `maximum`.
-struct Merged {
-  float maximum = negative_infinity();  // of the LSEs
-  float weight = 0.0f;                  // sum of exp(lse - maximum)
-  float out[columns_per_lane] = {};
+// Of all of a row's pieces.
+struct Weights {
+  float maximum;  // of the LSEs
+  float sum;      // of exp(lse - maximum)
 };
 
-__device__ __forceinline__ void add(Merged& merged, float maximum, float weight,
-                                    const float (&out)[columns_per_lane]) {
-  // A piece that saw nothing has written no output worth reading.
-  if (maximum == negative_infinity())
-    return;
-  const float larger = fmaxf(merged.maximum, maximum);
-  const float old_factor = exp2_approximate((merged.maximum - larger) * log2_e);
-  const float factor = exp2_approximate((maximum - larger) * log2_e);
-  merged.maximum = larger;
-  merged.weight = merged.weight * old_factor + weight * factor;
+// A piece that saw nothing weighs nothing.
+__device__ __forceinline__ float weight_of(float lse, float maximum) {
+  return lse == negative_infinity() ? 0.0f : exp2_approximate((lse - maximum) * log2_e);
+}
+
+__device__ __forceinline__ Weights weigh_pieces(const CombineArguments& arguments, const Row& row,
+                                                int lane) {
+  const float* lse = arguments.partial.lse + row.first_partial;
+  Weights weights = {negative_infinity(), 0.0f};
+  for (int piece = lane; piece < row.num_pieces; piece += 32)
+    weights.maximum = fmaxf(weights.maximum, lse[piece * row.partial_stride]);
 #pragma unroll
-  for (int i = 0; i < columns_per_lane; ++i) {
-    merged.out[i] = merged.out[i] * old_factor + out[i] * factor;
+  for (int step = 1; step < 32; step *= 2)
+    weights.maximum =
+        fmaxf(weights.maximum, __shfl_xor_sync(0xffffffffu, weights.maximum, step));
+  for (int piece = lane; piece < row.num_pieces; piece += 32)
+    weights.sum += weight_of(lse[piece * row.partial_stride], weights.maximum);
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2)
+    weights.sum += __shfl_xor_sync(0xffffffffu, weights.sum, step);
+  return weights;
+}
+
+// Some of this warp's pieces, all loads in flight together.
+struct LoadedPieces {
+  float4 out[pieces_in_flight];
+  float lse[pieces_in_flight];
+};
+
+__device__ __forceinline__ void load_pieces(const CombineArguments& arguments, const Row& row,
+                                            const Place& at, int first, LoadedPieces& pieces) {
+#pragma unroll
+  for (int i = 0; i < pieces_in_flight; ++i) {
+    const int piece = first + i * arguments.warps_per_unit;
+    const long long partial = row.first_partial + piece * row.partial_stride;
+    pieces.lse[i] = negative_infinity();
+    pieces.out[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (piece < row.num_pieces && at.column < config::head_dim_v) {
+      pieces.lse[i] = arguments.partial.lse[partial];
+      pieces.out[i] = *reinterpret_cast<const float4*>(arguments.partial.out +
+                                                       partial * config::head_dim_v + at.column);
+    }
   }
 }
 
-// This warp's pieces. Loads of several pieces are in flight together.
-__device__ __forceinline__ Merged merge_pieces(const CombineArguments& arguments, const Row& row,
-                                               const Place& at) {
-  Merged merged;
-  constexpr int step = config::warps_per_unit * pieces_in_flight;
-  for (int first = at.group; first < row.num_pieces; first += step) {
-    float values[pieces_in_flight][columns_per_lane] = {};
-    float lse[pieces_in_flight];
+// The weighted sum of this warp's pieces. The first loads are under way while the row is weighed.
+__device__ __forceinline__ float4 merge_pieces(const CombineArguments& arguments, const Row& row,
+                                               const Place& at, Weights& weights) {
+  const int step = arguments.warps_per_unit * pieces_in_flight;
+  LoadedPieces pieces;
+  load_pieces(arguments, row, at, at.group, pieces);
+  weights = weigh_pieces(arguments, row, at.lane);
+  float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  for (int first = at.group;;) {
 #pragma unroll
     for (int i = 0; i < pieces_in_flight; ++i) {
-      const int piece = first + i * config::warps_per_unit;
-      const long long partial = row.first_partial + piece * row.partial_stride;
-      lse[i] = negative_infinity();
-      if (piece < row.num_pieces && at.column < config::head_dim_v) {
-        lse[i] = arguments.partial.lse[partial];
-        const float4 loaded = *reinterpret_cast<const float4*>(
-            arguments.partial.out + partial * config::head_dim_v + at.column);
-        values[i][0] = loaded.x;
-        values[i][1] = loaded.y;
-        values[i][2] = loaded.z;
-        values[i][3] = loaded.w;
-      }
+      const float weight = weight_of(pieces.lse[i], weights.maximum);
+      if (weight == 0.0f)  // what it holds may be no number
+        continue;
+      sum.x += weight * pieces.out[i].x;
+      sum.y += weight * pieces.out[i].y;
+      sum.z += weight * pieces.out[i].z;
+      sum.w += weight * pieces.out[i].w;
     }
-#pragma unroll
-    for (int i = 0; i < pieces_in_flight; ++i)
-      add(merged, lse[i], 1.0f, values[i]);
+    first += step;
+    if (first >= row.num_pieces)
+      return sum;
+    load_pieces(arguments, row, at, first, pieces);
   }
-  return merged;
 }
 
-// The sum over the warps of a unit, in its first warp.
-__device__ __forceinline__ void merge_groups(const Place& at, Merged& merged) {
-  if constexpr (config::warps_per_unit > 1) {
-    __shared__ Merged parts[config::num_warps][32];
-    parts[threadIdx.x / 32][at.lane] = merged;
-    __syncthreads();  // all parts are written
-    if (at.group == 0) {
-      for (int i = 1; i < config::warps_per_unit; ++i) {
-        const Merged& other = parts[threadIdx.x / 32 + i][at.lane];
-        add(merged, other.maximum, other.weight, other.out);
-      }
+// The sum over the warps of a unit, in its first warp. All threads of the block.
+__device__ __forceinline__ void merge_groups(int warps_per_unit, const Place& at, float4& sum) {
+  __shared__ float4 sums[config::num_warps][32];
+  const int warp = threadIdx.x / 32;
+  __syncthreads();  // the sums of the units before are no longer read
+  sums[warp][at.lane] = sum;
+  __syncthreads();  // all sums are written
+  if (at.group == 0) {
+    for (int i = 1; i < warps_per_unit; ++i) {
+      const float4 other = sums[warp + i][at.lane];
+      sum.x += other.x;
+      sum.y += other.y;
+      sum.z += other.z;
+      sum.w += other.w;
     }
   }
 }
 
 __device__ __forceinline__ void store(const CombineArguments& arguments, const Row& row,
-                                      const Place& at, const Merged& merged) {
-  const bool sees_nothing = merged.weight == 0.0f;
+                                      const Place& at, const Weights& weights, const float4& sum) {
+  const bool sees_nothing = weights.sum == 0.0f;
   if (at.column < config::head_dim_v) {
-    const float scale = sees_nothing ? 0.0f : 1.0f / merged.weight;
+    const float scale = sees_nothing ? 0.0f : 1.0f / weights.sum;
     Element* out =
         static_cast<Element*>(arguments.out) + row.request * arguments.out_strides.batch +
         row.query * arguments.out_strides.token + row.head * arguments.out_strides.head + at.column;
-    *reinterpret_cast<uint2*>(out) =
-        make_uint2(pack_pair<config::dtype>(merged.out[0] * scale, merged.out[1] * scale),
-                   pack_pair<config::dtype>(merged.out[2] * scale, merged.out[3] * scale));
+    *reinterpret_cast<uint2*>(out) = make_uint2(pack_pair<config::dtype>(sum.x * scale, sum.y * scale),
+                                                pack_pair<config::dtype>(sum.z * scale, sum.w * scale));
   }
   if (at.column == 0 && arguments.lse != nullptr) {
     arguments.lse[row.request * arguments.lse_strides.batch +
                   row.query * arguments.lse_strides.token + row.head * arguments.lse_strides.head] =
         sees_nothing ? negative_infinity()
-                     : merged.maximum + log2_approximate(merged.weight) * ln_2;
+                     : weights.maximum + log2_approximate(weights.sum) * ln_2;
   }
 }
 
@@ -145,21 +169,29 @@ __device__ __forceinline__ void store(const CombineArguments& arguments, const R
 
 extern "C" __global__ void __launch_bounds__(config::num_warps * 32, 1)
     combine_splits(const __grid_constant__ CombineArguments arguments) {
+  if (arguments.piece_offsets[arguments.batch] == 0)  // no request was split
+    return;
+  const int warps_per_unit = arguments.warps_per_unit;
   const int warp = threadIdx.x / 32;
-  const int lane = threadIdx.x % 32;
-  const long long unit =
-      static_cast<long long>(blockIdx.x) * units_per_block + warp / config::warps_per_unit;
-  const long long index = unit / num_chunks;
-  if (index >= arguments.num_rows)
-    return;
-  const Row row = find_row(arguments, index);
-  if (row.num_pieces == 0)
-    return;
-  const Place at = {warp % config::warps_per_unit, lane,
-                    static_cast<int>(unit % num_chunks) * chunk_columns + lane * columns_per_lane};
+  const int units_per_block = config::num_warps / warps_per_unit;
+  const long long num_units = static_cast<long long>(arguments.num_rows) * num_chunks;
   wait_for_attention();
-  Merged merged = merge_pieces(arguments, row, at);
-  merge_groups(at, merged);
-  if (at.group == 0)
-    store(arguments, row, at, merged);
+  // The same number of turns for all warps of a block: they meet in merge_groups.
+  for (long long first = static_cast<long long>(blockIdx.x) * units_per_block; first < num_units;
+       first += static_cast<long long>(gridDim.x) * units_per_block) {
+    const long long unit = first + warp / warps_per_unit;
+    Place at = {warp % warps_per_unit, static_cast<int>(threadIdx.x % 32), 0};
+    at.column = static_cast<int>(unit % num_chunks) * chunk_columns + at.lane * columns_per_lane;
+    Row row = {};
+    if (unit < num_units)
+      row = find_row(arguments, static_cast<unsigned>(unit / num_chunks));
+    Weights weights = {};
+    float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (row.num_pieces > 0)
+      sum = merge_pieces(arguments, row, at, weights);
+    if (warps_per_unit > 1)
+      merge_groups(warps_per_unit, at, sum);
+    if (row.num_pieces > 0 && at.group == 0)
+      store(arguments, row, at, weights, sum);
+  }
 }

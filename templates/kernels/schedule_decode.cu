@@ -10,8 +10,16 @@ namespace {
 
 constexpr int num_warps = config::num_threads / 32;
 
+constexpr ScheduleCosts costs = {config::piece_units, config::block_percent};
+
 struct SharedStorage {
   long long warp_sums[num_warps];
+};
+
+// The requests of this thread: a run of consecutive ones.
+struct Run {
+  int first;
+  int end;
 };
 
 __device__ __forceinline__ long long inclusive_scan_in_warp(long long value, int lane) {
@@ -39,22 +47,68 @@ __device__ __forceinline__ long long exclusive_scan(SharedStorage& shared, long 
   return before;
 }
 
+// The sum of `value` over all threads, in all threads.
+__device__ __forceinline__ long long sum_of_block(SharedStorage& shared, long long value) {
+  exclusive_scan(shared, value);
+  long long sum = 0;
+  for (int warp = 0; warp < num_warps; ++warp)
+    sum += shared.warp_sums[warp];
+  return sum;
+}
+
+__device__ __forceinline__ int num_pieces(const long long* unit_offsets, int request,
+                                          long long per_part) {
+  const int count =
+      num_pieces_of(unit_offsets[request], unit_offsets[request + 1], per_part);
+  return count > 1 ? count : 0;
+}
+
+__device__ __forceinline__ long long num_pieces(const long long* unit_offsets, const Run& run,
+                                                long long per_part) {
+  long long pieces = 0;
+  for (int b = run.first; b < run.end; ++b)
+    pieces += num_pieces(unit_offsets, b, per_part);
+  return pieces;
+}
+
+// The cheaper cutting's units per part.
+__device__ __forceinline__ long long choose_per_part(SharedStorage& shared,
+                                                     const ScheduleArguments& arguments,
+                                                     const Run& run) {
+  const long long total = arguments.unit_offsets[arguments.batch];
+  long long best = 0;
+  long long best_units = 0;
+#pragma unroll 1
+  for (int cutting = 0; cutting < num_cuttings; ++cutting) {
+    const long long per_part =
+        units_per_part(total, arguments.batch, arguments.num_parts, cutting);
+    const long long pieces =
+        sum_of_block(shared, num_pieces(arguments.unit_offsets, run, per_part));
+    const long long units = cutting_units(total, arguments.num_parts, per_part, pieces, costs);
+    if (cutting == 0 || units < best_units) {
+      best = per_part;
+      best_units = units;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(config::num_threads, 1)
     schedule_decode(const __grid_constant__ ScheduleArguments arguments) {
   __shared__ SharedStorage shared;
   const int batch = arguments.batch;
-  // Each thread takes a run of consecutive requests.
-  const int run = (batch + config::num_threads - 1) / config::num_threads;
-  const int first = min(static_cast<int>(threadIdx.x) * run, batch);
-  const int end = min(first + run, batch);
+  const int length = (batch + config::num_threads - 1) / config::num_threads;
+  Run run;
+  run.first = min(static_cast<int>(threadIdx.x) * length, batch);
+  run.end = min(run.first + length, batch);
 
   long long units = 0;
-  for (int b = first; b < end; ++b)
+  for (int b = run.first; b < run.end; ++b)
     units += request_units(arguments.seq_lens[b], config::block_n);
   long long offset = exclusive_scan(shared, units);
-  for (int b = first; b < end; ++b) {
+  for (int b = run.first; b < run.end; ++b) {
     arguments.unit_offsets[b] = offset;
     offset += request_units(arguments.seq_lens[b], config::block_n);
     if (b == batch - 1)
@@ -62,19 +116,12 @@ extern "C" __global__ void __launch_bounds__(config::num_threads, 1)
   }
   __syncthreads();  // unit_offsets is written
 
-  const long long per_part = units_per_part(arguments.unit_offsets[batch], arguments.num_parts);
-  long long pieces = 0;
-  for (int b = first; b < end; ++b) {
-    const int count =
-        num_pieces_of(arguments.unit_offsets[b], arguments.unit_offsets[b + 1], per_part);
-    pieces += count > 1 ? count : 0;
-  }
-  int piece = static_cast<int>(exclusive_scan(shared, pieces));
-  for (int b = first; b < end; ++b) {
-    const int count =
-        num_pieces_of(arguments.unit_offsets[b], arguments.unit_offsets[b + 1], per_part);
+  const long long per_part = choose_per_part(shared, arguments, run);
+  int piece = static_cast<int>(
+      exclusive_scan(shared, num_pieces(arguments.unit_offsets, run, per_part)));
+  for (int b = run.first; b < run.end; ++b) {
     arguments.piece_offsets[b] = piece;
-    piece += count > 1 ? count : 0;
+    piece += num_pieces(arguments.unit_offsets, b, per_part);
     if (b == batch - 1)
       arguments.piece_offsets[batch] = piece;
   }

@@ -25,17 +25,19 @@ constexpr int producer_registers = 40;
 constexpr int consumer_registers = 232;
 static_assert(producer_registers + 2 * consumer_registers <= 3 * 168, "a deadlock otherwise");
 
-// Named barriers; 0 is __syncthreads'. The first two are each consumer's own.
+// Named barriers; 0 is __syncthreads'. 1 and 2 are each consumer's own, 5 is add_sums'.
 constexpr int probabilities_ready = 3;  // of tile 0; + 1: of tile 1
+constexpr int scores_started = 6;       // of tile 0; + 1: of tile 1
 
-__device__ __forceinline__ void init_barriers(BlockBarriers& barriers) {
+__device__ __forceinline__ void init_shared(SharedStorage& shared) {
+  BlockBarriers& barriers = shared.barriers;
   if (threadIdx.x == 0) {
-    constexpr int warps = 4;  // of the consumer that releases a half
+    constexpr int warps = 4;  // of the consumer that releases a quarter
     for (int tile = 0; tile < num_consumers; ++tile) {
-      for (int half = 0; half < 2; ++half) {
-        init_barrier(shared_address(&barriers.full[tile][half]), 1);
-        init_barrier(shared_address(&barriers.empty[tile][half]), warps);
-      }
+      for (int box = 0; box < num_boxes; ++box)
+        init_barrier(shared_address(&barriers.full[tile][box]), 1);
+      for (int quarter = 0; quarter < 4; ++quarter)
+        init_barrier(shared_address(&barriers.empty[tile][quarter]), warps);
     }
     init_barrier(shared_address(&barriers.q_full), query_threads);
     init_barrier(shared_address(&barriers.q_empty), num_consumers * warps);
@@ -61,10 +63,10 @@ __device__ __forceinline__ void sync_consumer() {
 template <int tile>
 __device__ __forceinline__ void clear_rows(SharedStorage& shared, unsigned parity, int first_row,
                                            const Position& at) {
-  wait(shared_address(&shared.barriers.full[tile][0]), parity);
-  wait(shared_address(&shared.barriers.full[tile][1]), parity);
+  for (int box = 0; box < num_boxes; ++box)
+    wait(shared_address(&shared.barriers.full[tile][box]), parity);
   const int chunks = (tile_tokens - first_row) * 8;  // of 16 bytes, in one box
-  for (int box = 0; box < 2 * half_boxes; ++box) {
+  for (int box = 0; box < num_value_boxes; ++box) {
     Element* rows_to_clear = &shared.kv[tile][box][first_row * box_columns];
     for (int i = at.warp * 32 + at.lane; i < chunks; i += warpgroup_threads)
       *reinterpret_cast<uint4*>(rows_to_clear + i * 8) = make_uint4(0, 0, 0, 0);
@@ -84,67 +86,85 @@ __device__ __forceinline__ unsigned long long box_descriptor(const Element* box)
   return make_matrix_descriptor(recomputed(shared_address(box)), box_bytes, 1024, Swizzle::b128);
 }
 
-// Starts the scores of this consumer's tile, half by half as it arrives.
+// Starts the scores of this consumer's tile, box by box as it arrives.
 template <int tile>
 __device__ __forceinline__ void start_scores(SharedStorage& shared, unsigned parity,
                                              Scores& scores) {
   const unsigned long long queries = box_descriptor(shared.q[0]);
   const unsigned long long keys = box_descriptor(shared.kv[tile][0]);
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    wait(shared_address(&shared.barriers.full[tile][half]), parity);
-    wgmma_fence();
+  for (int quarter = 0; quarter < 4; ++quarter) {
 #pragma unroll
-    for (int i = 0; i < boxes_of_half(tile, half); ++i) {
-      const int box = box_of_half(half, i);
+    for (int i = 0; i < boxes_of_quarter(tile, quarter); ++i) {
+      const int box = box_of_quarter(quarter, i);
+      wait(shared_address(&shared.barriers.full[tile][box]), parity);
+      wgmma_fence();
 #pragma unroll
       for (int step = 0; step < 4; ++step) {
         wgmma<config::dtype, tile_tokens, Major::k, Major::k>(
             scores, advance_matrix_descriptor(queries, box * box_bytes + step * 32),
-            advance_matrix_descriptor(keys, box * box_bytes + step * 32), half + i + step > 0);
+            advance_matrix_descriptor(keys, box * box_bytes + step * 32), quarter + i + step > 0);
       }
     }
   }
   wgmma_commit();
 }
 
-// Starts out += P V of this consumer's half, with the probabilities of its own tile.
+// Starts out += P V of this consumer's half, quarter by quarter, with the probabilities of its own
+// tile.
 template <int tile>
 __device__ __forceinline__ void start_own_product(SharedStorage& shared, int half,
                                                   Probabilities& probabilities, Output& out) {
-  const unsigned long long values = box_descriptor(shared.kv[tile][half * half_boxes]);
-  hold(out);
+  const unsigned long long values = box_descriptor(shared.kv[tile][half * 2 * quarter_boxes]);
+  hold(out[0]);
+  hold(out[1]);
 #pragma unroll
   for (int step = 0; step < 4; ++step)
     hold(probabilities[step]);
   wgmma_fence();
 #pragma unroll
-  for (int step = 0; step < 4; ++step) {
-    wgmma_a_in_registers<config::dtype, half_columns, Major::mn>(
-        out, probabilities[step], advance_matrix_descriptor(values, step * 2048), true);
+  for (int quarter = 0; quarter < 2; ++quarter) {
+#pragma unroll
+    for (int step = 0; step < 4; ++step) {
+      wgmma_a_in_registers<config::dtype, quarter_columns, Major::mn>(
+          out[quarter], probabilities[step],
+          advance_matrix_descriptor(values, quarter * quarter_boxes * box_bytes + step * 2048),
+          true);
+    }
+    wgmma_commit();
   }
-  wgmma_commit();
 }
 
 // The same with the other consumer's probabilities, which lie in shared memory.
 template <int tile>
 __device__ __forceinline__ void start_other_product(SharedStorage& shared, int half, Output& out) {
-  const unsigned long long values = box_descriptor(shared.kv[tile][half * half_boxes]);
+  const unsigned long long values = box_descriptor(shared.kv[tile][half * 2 * quarter_boxes]);
   const unsigned long long probabilities = box_descriptor(probabilities_of(shared, tile));
-  hold(out);
+  hold(out[0]);
+  hold(out[1]);
   wgmma_fence();
 #pragma unroll
-  for (int step = 0; step < 4; ++step) {
-    wgmma<config::dtype, half_columns, Major::k, Major::mn>(
-        out, advance_matrix_descriptor(probabilities, step * 32),
-        advance_matrix_descriptor(values, step * 2048), true);
+  for (int quarter = 0; quarter < 2; ++quarter) {
+#pragma unroll
+    for (int step = 0; step < 4; ++step) {
+      wgmma<config::dtype, quarter_columns, Major::k, Major::mn>(
+          out[quarter], advance_matrix_descriptor(probabilities, step * 32),
+          advance_matrix_descriptor(values, quarter * quarter_boxes * box_bytes + step * 2048),
+          true);
+    }
+    wgmma_commit();
   }
-  wgmma_commit();
 }
 
-__device__ __forceinline__ void finish_product(Output& out) {
+// Waits for the latest product and releases its half of the tile.
+__device__ __forceinline__ void finish_product(unsigned long long (&empty)[4], int half,
+                                               const Position& at, Output& out) {
+  wgmma_wait<1>();
+  release(empty[half * 2], at);
   wgmma_wait<0>();
-  hold(out);
+  release(empty[half * 2 + 1], at);
+  hold(out[0]);
+  hold(out[1]);
 }
 
 // A request's share of this block's part, as a consumer sees it.
@@ -161,11 +181,15 @@ __device__ __forceinline__ void take_softmax(const PagedDecodeArguments& call,
                                              const Tile& at_tile, const Position& at,
                                              Scores& scores, Probabilities& probabilities,
                                              RunningSoftmax& softmax) {
-  const bool is_full = tile_is_full<config::mask>(rows.seqlen_kv, call.seqlen_q,
-                                                  at_tile.first_token + tile_tokens);
-  mask_scores(scores, call.softmax_scale * log2_e, at_tile.first_token, is_full, rows.limits,
-              at.lane);
-  update_softmax(scores, softmax);
+  if (call.softmax_scale < 0.0f) {
+#pragma unroll
+    for (int i = 0; i < tile_tokens / 2; ++i)
+      scores[i] = -scores[i];
+  }
+  if (!tile_is_full<config::mask>(rows.seqlen_kv, call.seqlen_q,
+                                  at_tile.first_token + tile_tokens))
+    mask_scores(scores, at_tile.first_token, rows.limits, at.lane);
+  update_softmax(scores, score_scale(call.softmax_scale), softmax);
   pack(scores, probabilities);
   sync_consumer<tile>();  // all warps' scores are done: the box is no longer read
   store_probabilities(probabilities_of(shared, tile), probabilities, at.warp, at.lane);
@@ -192,26 +216,28 @@ __device__ __forceinline__ void process_first(const PagedDecodeArguments& call,
   Scores scores;
   Probabilities probabilities;
   start_scores<0>(shared, at_tile.parity, scores);
+  if (has_second)
+    arrive_named_barrier<scores_started, consumer_threads>();
   wgmma_wait<0>();
   hold(scores);
   if (at_tile.is_last)
     release(barriers.q_empty, at);
   take_softmax<0>(call, shared, rows, at_tile, at, scores, probabilities, softmax);
   arrive_named_barrier<probabilities_ready, consumer_threads>();
+  add_probabilities(scores, softmax);
   rescale(out, softmax.factor);
+  if (has_second)
+    sync_named_barrier<scores_started + 1, consumer_threads>();  // tile 1's scores go first
   start_own_product<0>(shared, 0, probabilities, out);
   if (has_second) {
     sync_named_barrier<probabilities_ready + 1, consumer_threads>();
     adopt_maxima(softmax, shared.maxima[1], at.warp, at.lane);
-    finish_product(out);
-    release(barriers.empty[0][0], at);
+    finish_product(barriers.empty[0], 0, at, out);
     rescale(out, softmax.factor);
     start_other_product<1>(shared, 0, out);
-    finish_product(out);
-    release(barriers.empty[1][0], at);
+    finish_product(barriers.empty[1], 0, at, out);
   } else {
-    finish_product(out);
-    release(barriers.empty[0][0], at);
+    finish_product(barriers.empty[0], 0, at, out);
   }
 }
 
@@ -224,23 +250,24 @@ __device__ __forceinline__ void process_second(const PagedDecodeArguments& call,
   clear_past_end<1>(shared, rows, at_tile, at);
   Scores scores;
   Probabilities probabilities;
+  sync_named_barrier<scores_started, consumer_threads>();  // tile 0's scores go first
   start_scores<1>(shared, at_tile.parity, scores);
-  sync_named_barrier<probabilities_ready, consumer_threads>();
-  adopt_maxima(softmax, shared.maxima[0], at.warp, at.lane);
-  rescale(out, softmax.factor);
-  start_other_product<0>(shared, 1, out);
-  wgmma_wait<1>();
+  arrive_named_barrier<scores_started + 1, consumer_threads>();
+  wgmma_wait<0>();
   hold(scores);
   if (at_tile.is_last)
     release(barriers.q_empty, at);
+  sync_named_barrier<probabilities_ready, consumer_threads>();
+  adopt_maxima(softmax, shared.maxima[0], at.warp, at.lane);
+  rescale(out, softmax.factor);
   take_softmax<1>(call, shared, rows, at_tile, at, scores, probabilities, softmax);
   arrive_named_barrier<probabilities_ready + 1, consumer_threads>();
-  finish_product(out);
-  release(barriers.empty[0][1], at);
+  start_other_product<0>(shared, 1, out);
+  add_probabilities(scores, softmax);
+  finish_product(barriers.empty[0], 1, at, out);
   rescale(out, softmax.factor);
   start_own_product<1>(shared, 1, probabilities, out);
-  finish_product(out);
-  release(barriers.empty[1][1], at);
+  finish_product(barriers.empty[1], 1, at, out);
 }
 
 // Consumer 1, a request's last tile if it is tile 0.
@@ -250,8 +277,7 @@ __device__ __forceinline__ void finish_odd(SharedStorage& shared, const Position
   adopt_maxima(softmax, shared.maxima[0], at.warp, at.lane);
   rescale(out, softmax.factor);
   start_other_product<0>(shared, 1, out);
-  finish_product(out);
-  release(shared.barriers.empty[0][1], at);
+  finish_product(shared.barriers.empty[0], 1, at, out);
 }
 
 // `parity` is that of the barriers of this consumer's tile, flipped once per tile.
@@ -294,8 +320,8 @@ __device__ __forceinline__ void consume(const SeesawDecodeArguments& arguments,
     reset(softmax);
     Output out;
 #pragma unroll
-    for (int i = 0; i < half_columns / 2; ++i)
-      out[i] = 0.0f;
+    for (int i = 0; i < quarter_columns / 2; ++i)
+      out[0][i] = out[1][i] = 0.0f;
     if (has_tiles(range)) {
       wait(shared_address(&shared.barriers.q_full), q_parity);
       fence_proxy_async();  // the queries came by ordinary copies
@@ -315,7 +341,7 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   const unsigned misalignment = shared_address(shared_bytes) % 1024;
   SharedStorage& shared = *reinterpret_cast<SharedStorage*>(
       shared_bytes + (misalignment > 0 ? 1024 - misalignment : 0));
-  init_barriers(shared.barriers);
+  init_shared(shared);
   launch_dependent_grids();  // the combine kernel waits for this grid's end by itself
   const int warpgroup = threadIdx.x / warpgroup_threads;
   const Position at = {static_cast<int>(threadIdx.x / 32 % 4), static_cast<int>(threadIdx.x % 32)};
@@ -323,9 +349,11 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   if (warpgroup == num_consumers) {
     decrease_registers<producer_registers>();
     if (at.warp == 0) {
-      produce_tiles(arguments, shared, part, at.lane);
+      produce_tiles<0>(arguments, shared, part, at.lane);
+    } else if (at.warp == 1) {
+      produce_tiles<1>(arguments, shared, part, at.lane);
     } else {
-      produce_queries(arguments, shared, part, threadIdx.x - consumer_threads - 32);
+      produce_queries(arguments, shared, part, threadIdx.x - consumer_threads - num_consumers * 32);
     }
   } else if (warpgroup == 0) {
     increase_registers<consumer_registers>();

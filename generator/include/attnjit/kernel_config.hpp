@@ -67,7 +67,6 @@ struct CombineConfig {
   DataType dtype = DataType::bf16;  // of out
   int head_dim_v = 0;
   int num_warps = 0;
-  int warps_per_unit = 0;
   bool overlaps_attention = false;
 
   friend bool operator==(const CombineConfig&, const CombineConfig&) = default;
@@ -77,6 +76,8 @@ struct CombineConfig {
 struct ScheduleConfig {
   int block_n = 0;
   int num_threads = 0;
+  int piece_units = 0;
+  int block_percent = 0;
 
   friend bool operator==(const ScheduleConfig&, const ScheduleConfig&) = default;
 };
@@ -135,7 +136,6 @@ void for_each_field(const CombineConfig& config, Visitor&& visit) {
   visit("dtype", config.dtype, "element type of out");
   visit("head_dim_v", config.head_dim_v, "columns of out");
   visit("num_warps", config.num_warps, "warps per thread block");
-  visit("warps_per_unit", config.warps_per_unit, "warps that share the pieces of a row's chunk");
   visit("overlaps_attention", config.overlaps_attention, "launched before the attention has ended");
 }
 
@@ -143,6 +143,8 @@ template <typename Visitor>
 void for_each_field(const ScheduleConfig& config, Visitor&& visit) {
   visit("block_n", config.block_n, "keys per block, the unit of splitting");
   visit("num_threads", config.num_threads, "threads of the one block");
+  visit("piece_units", config.piece_units, "cost of a partial result, for all parts together");
+  visit("block_percent", config.block_percent, "a block's time alone, of that when memory is busy");
 }
 
 // What the launch of an attention kernel over a schedule follows from.

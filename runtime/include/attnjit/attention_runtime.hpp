@@ -23,11 +23,6 @@ class ColdKernelError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-struct PreparedCombine {
-  CombineConfig config;
-  LoadedKernel kernel;
-};
-
 // The kernels of one paged-decode descriptor, loaded on one device. Cheap to copy; immutable.
 struct PreparedDecode {
   AttentionDescriptor descriptor;
@@ -37,8 +32,8 @@ struct PreparedDecode {
   DecodeTile tile;
   ScheduleConfig schedule_config;
   LoadedKernel attention;
-  PreparedCombine combine_few;   // for requests cut into few pieces
-  PreparedCombine combine_many;  // for requests cut into many
+  CombineConfig combine_config;
+  LoadedKernel combine;
   LoadedKernel schedule;
   std::vector<std::shared_ptr<LoadedCubin>> cubins;  // own what the kernels point to
 };
