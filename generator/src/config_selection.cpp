@@ -106,7 +106,7 @@ PagedDecodeConfig select_paged_decode(const AttentionDescriptor& descriptor,
 
 constexpr int box_columns = 64;  // of TMA and wgmma with the 128-byte swizzle
 constexpr int tile_tokens = 64;
-constexpr int most_swapped_rows = 32;  // beyond it the accumulators of one warpgroup do not fit
+constexpr int most_swapped_rows = 16;  // beyond, wgmma of 64 rows is as fast: memory is the bound
 
 // Whether the kernels for a latent cache by TMA and wgmma can serve the descriptor.
 bool is_latent_on_hopper(const AttentionDescriptor& descriptor, const TargetDevice& device) {
@@ -137,12 +137,12 @@ SwappedDecodeConfig select_swapped_decode(const AttentionDescriptor& descriptor,
                                           const TargetDevice& device) {
   auto config = config_for<SwappedDecodeConfig>(descriptor);
   config.block_rows = (descriptor.max_seqlen_q * config.q_per_kv + 7) / 8 * 8;
-  // Two consumers hide each other's waits, as long as both fit in the registers and shared memory.
-  config.num_consumers = config.block_rows <= 16 ? 2 : 1;
-  // Boxes of the next tile arrive while this one is used, as many as fit: a lone consumer needs
-  // nearly a whole tile of them, of two each needs half.
+  // Two consumers hide each other's waits, as long as both fit in the registers and share V's boxes.
+  const bool shares_boxes = config.head_dim_v % (2 * box_columns) == 0;
+  config.num_consumers = config.block_rows <= 16 && shares_boxes ? 2 : 1;
+  // Boxes of the next tile arrive while this one is used, as many as fit.
   const int boxes = config.head_dim_qk / box_columns;
-  config.ring_boxes = config.num_consumers == 1 ? 2 * boxes - 1 : boxes + boxes / 2;
+  config.ring_boxes = 2 * boxes - 1;
   do {
     config.shared_memory_bytes = shared_memory_bytes(config);
   } while (config.shared_memory_bytes > device.shared_memory_per_block &&

@@ -57,7 +57,7 @@ std::optional<DecodeTile> tile_of(const SwappedDecodeConfig& config) {
   return DecodeTile{.block_m = config.block_rows,
                     .block_n = wgmma_rows,
                     .q_per_kv = config.q_per_kv,
-                    .parts_per_block = config.num_consumers,
+                    .parts_per_block = 1,
                     .num_threads = (config.num_consumers + 1) * 128,
                     .shared_memory_bytes = config.shared_memory_bytes};
 }

@@ -32,28 +32,35 @@ int shared_memory_bytes(const SwappedDecodeConfig& config) {
   constexpr int tile_tokens = 64;
   constexpr int box_columns = 64;
   constexpr int barrier_bytes = 8;
+  constexpr int query_stages = 2;
+  constexpr int warpgroup_threads = 128;
+  constexpr int vector_bytes = 16;
   const int element_bytes = size_bytes(config.dtype);
   const int ring = config.ring_boxes * tile_tokens * box_columns * element_bytes;
-  const int queries = config.block_rows * config.head_dim_qk * element_bytes;
   const int probabilities = config.block_rows * tile_tokens * element_bytes;
-  const int storage = round_up(ring + queries + probabilities, swizzle_bytes);
+  const int queries = query_stages * config.block_rows * config.head_dim_qk * element_bytes;
+  const int merged_vectors = config.num_consumers > 1 ? config.head_dim_v / box_columns /
+                                                            config.num_consumers *
+                                                            (config.block_rows / 8)
+                                                      : 1;
+  const int merge = merged_vectors * warpgroup_threads * vector_bytes + 2 * config.block_rows * 4;
   const int column_parts = 4 * config.block_rows * 4;
-  const int barriers = (2 + config.ring_boxes + 2) * barrier_bytes;
-  const int all = config.num_consumers * (storage + column_parts + barriers);
+  const int barriers = (2 + config.ring_boxes) * barrier_bytes;
+  const int per_consumer = ring + probabilities + merge + column_parts + barriers;
+  const int all = config.num_consumers * per_consumer + queries + 2 * query_stages * barrier_bytes;
   return round_up(all, swizzle_bytes) + swizzle_bytes;  // the base is aligned at run time
 }
 
 int shared_memory_bytes(const SeesawDecodeConfig& config) {
   constexpr int swizzle_bytes = 1024;
   constexpr int tile_tokens = 64;
-  constexpr int box_columns = 64;
   constexpr int block_rows = 64;
   constexpr int barrier_bytes = 8;
   const int element_bytes = size_bytes(config.dtype);
   const int tiles = 2 * tile_tokens * config.head_dim_qk * element_bytes;
   const int queries = block_rows * config.head_dim_qk * element_bytes;
   const int maxima_and_sums = 2 * 2 * block_rows * 4;
-  const int barriers = (2 * config.head_dim_qk / box_columns + 2 * 4 + 2) * barrier_bytes;
+  const int barriers = (2 * 2 * 4 + 2) * barrier_bytes;
   return round_up(tiles + queries + maxima_and_sums + barriers, swizzle_bytes) + swizzle_bytes;
 }
 

@@ -64,19 +64,34 @@ void launch_attention(const DecodePlan& plan, const DecodeCall& call,
   }
 }
 
-// Warps that share a row's pieces: as many as leave each its pieces in flight at once, and more while
-// the device has room for them.
-int combine_warps_per_unit(const DecodePlan& plan, std::int64_t units, int num_warps) {
-  constexpr int pieces_in_flight = 8;  // as kernels/combine_splits.cu
+// How the combine kernel shares its work out. Whole rows if they are enough for all warps of the
+// device; else chunks of them, and several warps per chunk: as many as have all their pieces in flight
+// at once, and more while the device has room.
+struct CombineShape {
+  bool splits_rows = false;
+  int warps_per_unit = 1;
+  std::int64_t units = 0;
+};
+
+CombineShape shape_combine(const DecodePlan& plan, std::int64_t num_rows, int num_warps) {
+  constexpr int pieces_in_flight = 8;  // of a chunk, as kernels/combine_splits.cu
   const std::int64_t room = std::int64_t{plan.kernels().target.num_sms} * num_warps;
+  CombineShape shape;
+  shape.units = num_rows;
+  if (num_rows * 2 > room) {
+    return shape;
+  }
+  shape.splits_rows = true;
+  shape.units =
+      num_rows * ceil_divide(plan.kernels().descriptor.head_dim_v, combine_chunk_columns);
   // Per request, on average, if the schedule fills all parts.
   const int pieces = plan.grid().num_parts / plan.batch() + 1;
-  int warps = 1;
-  while (warps < num_warps && warps < pieces &&
-         (warps * pieces_in_flight < pieces || units * warps * 2 <= room)) {
-    warps *= 2;
+  while (shape.warps_per_unit < num_warps && shape.warps_per_unit < pieces &&
+         (shape.warps_per_unit * pieces_in_flight < pieces ||
+          shape.units * shape.warps_per_unit * 2 <= room)) {
+    shape.warps_per_unit *= 2;
   }
-  return warps;
+  return shape;
 }
 
 void launch_combine(const DecodePlan& plan, const PagedDecodeArguments& attention,
@@ -94,11 +109,11 @@ void launch_combine(const DecodePlan& plan, const PagedDecodeArguments& attentio
   arguments.seqlen_q = plan.seqlen_q();
   arguments.num_kv_heads = kernels.descriptor.num_kv_heads;
   arguments.q_per_kv = kernels.descriptor.q_per_kv();
-  const std::int64_t units =
-      arguments.num_rows * ceil_divide(kernels.descriptor.head_dim_v, combine_chunk_columns);
   const int num_warps = kernels.combine_config.num_warps;
-  arguments.warps_per_unit = combine_warps_per_unit(plan, units, num_warps);
-  const std::int64_t blocks = std::min(ceil_divide(units * arguments.warps_per_unit, num_warps),
+  const CombineShape shape = shape_combine(plan, arguments.num_rows, num_warps);
+  arguments.splits_rows = shape.splits_rows;
+  arguments.warps_per_unit = shape.warps_per_unit;
+  const std::int64_t blocks = std::min(ceil_divide(shape.units * shape.warps_per_unit, num_warps),
                                        std::int64_t{kernels.target.num_sms});
   launch(kernels.combine, {.x = static_cast<unsigned>(blocks)}, stream, &arguments,
          kernels.combine_config.overlaps_attention ? LaunchOrder::overlapping_previous

@@ -57,19 +57,19 @@ __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// Barrier `id` (0 is __syncthreads') of `num_threads` threads of the block, counting those that
-// only arrive; all of a warp's threads take part. PTX ISA 9.7.13.1, bar.
-template <int id, int num_threads>
-__device__ __forceinline__ void sync_named_barrier() {
-  static_assert(id >= 0 && id < 16 && num_threads % 32 == 0, "16 barriers, whole warps");
-  asm volatile("bar.sync %0, %1;" ::"n"(id), "n"(num_threads) : "memory");
+// Barrier `id` (0 to 15; 0 is __syncthreads') of `num_threads` threads of the block, counting those
+// that only arrive; all of a warp's threads take part. PTX ISA 9.7.13.1, bar.
+template <int num_threads>
+__device__ __forceinline__ void sync_named_barrier(int id) {
+  static_assert(num_threads % 32 == 0, "whole warps");
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(num_threads) : "memory");
 }
 
 // Arrives at a named barrier without waiting.
-template <int id, int num_threads>
-__device__ __forceinline__ void arrive_named_barrier() {
-  static_assert(id >= 0 && id < 16 && num_threads % 32 == 0, "16 barriers, whole warps");
-  asm volatile("bar.arrive %0, %1;" ::"n"(id), "n"(num_threads) : "memory");
+template <int num_threads>
+__device__ __forceinline__ void arrive_named_barrier(int id) {
+  static_assert(num_threads % 32 == 0, "whole warps");
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(num_threads) : "memory");
 }
 
 // All threads of the cluster, in full warps. PTX ISA 9.7.13.3, barrier.cluster.

@@ -28,24 +28,16 @@ static_assert(num_boxes > num_value_boxes, "probabilities take the place of a bo
 static_assert(config::page_size % tile_tokens == 0, "a tile lies within one page");
 static_assert(config::value_source == ValueSource::prefix_of_k, "V is read from the K tile");
 
-// A tile is released by quarters of V, two per consumer. The boxes that are no part of V go with the
-// last quarter of the consumer that reads this tile's probabilities, which lie in one of them.
-__device__ constexpr int quarter_with_others(int tile) {
-  return tile == 0 ? 3 : 1;
-}
-
-__device__ constexpr int boxes_of_quarter(int tile, int quarter) {
-  return quarter_boxes + (quarter == quarter_with_others(tile) ? num_boxes - num_value_boxes : 0);
-}
-
-// The boxes of a quarter in the order in which they are loaded and multiplied by the queries.
-__device__ constexpr int box_of_quarter(int quarter, int i) {
-  return i < quarter_boxes ? quarter * quarter_boxes + i : num_value_boxes + i - quarter_boxes;
+// A tile is loaded and released by quarters of V, two per consumer. The boxes that are no part of V go
+// with the last quarter of the consumer that reads this tile's probabilities, which lie in one of
+// them, from shared memory: the other one.
+__device__ constexpr bool quarter_has_others(int tile, int quarter) {
+  return quarter == (1 - tile) * 2 + 1;
 }
 
 struct BlockBarriers {
-  unsigned long long full[num_consumers][num_boxes];  // [tile][box]
-  unsigned long long empty[num_consumers][4];         // [tile][quarter]
+  unsigned long long full[num_consumers][4];   // [tile][quarter]
+  unsigned long long empty[num_consumers][4];  // [tile][quarter]
   unsigned long long q_full;
   unsigned long long q_empty;
 };

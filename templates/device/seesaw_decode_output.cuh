@@ -10,6 +10,7 @@
 using Output = float[2][quarter_columns / 2];
 
 struct Position {
+  int consumer;
   int warp;  // of the warpgroup
   int lane;
 };
@@ -45,7 +46,7 @@ row_range(const attnjit::kernel_interface::SeesawDecodeArguments& arguments,
 }
 
 // A thread's two rows of the output by two factors.
-__device__ __forceinline__ void rescale(Output& out, const float (&factor)[2]) {
+__device__ __forceinline__ void rescale(Output& out, const RowFactors& factor) {
   const bool is_changed = factor[0] != 1.0f || factor[1] != 1.0f;
   if (!__any_sync(0xffffffffu, is_changed))
     return;
@@ -58,7 +59,6 @@ __device__ __forceinline__ void rescale(Output& out, const float (&factor)[2]) {
 }
 
 // Both consumers' sums, each relative to the same maximum.
-template <int consumer>
 __device__ __forceinline__ void add_sums(SharedStorage& shared, RunningSoftmax& softmax,
                                          const Position& at) {
   constexpr int sums_barrier = 5;
@@ -68,13 +68,13 @@ __device__ __forceinline__ void add_sums(SharedStorage& shared, RunningSoftmax& 
     sum += __shfl_xor_sync(0xffffffffu, sum, 1);
     sum += __shfl_xor_sync(0xffffffffu, sum, 2);
     if (at.lane % 4 == 0)
-      shared.sums[consumer][at.warp * 16 + half * 8 + at.lane / 4] = sum;
+      shared.sums[at.consumer][at.warp * 16 + half * 8 + at.lane / 4] = sum;
   }
-  sync_named_barrier<sums_barrier, consumer_threads>();  // all sums are written
+  sync_named_barrier<consumer_threads>(sums_barrier);  // all sums are written
 #pragma unroll
   for (int half = 0; half < 2; ++half)
-    softmax.sum[half] += shared.sums[1 - consumer][at.warp * 16 + half * 8 + at.lane / 4];
-  sync_named_barrier<sums_barrier, consumer_threads>();  // the sums are no longer read
+    softmax.sum[half] += shared.sums[1 - at.consumer][at.warp * 16 + half * 8 + at.lane / 4];
+  sync_named_barrier<consumer_threads>(sums_barrier);  // the sums are no longer read
 }
 
 // word[i] of lane 4k + j becomes word[j] of lane 4k + i.
@@ -128,7 +128,6 @@ __device__ __forceinline__ void store_piece_row(float* row, const Output& out, i
 }
 
 // To the output if the request has one piece, else to the piece's partial results.
-template <int consumer>
 __device__ __forceinline__ void store_output(
     const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
     const RowRange& rows, const RunningSoftmax& softmax, const Position& at, const Output& out) {
@@ -144,19 +143,19 @@ __device__ __forceinline__ void store_output(
                                    : (softmax.maximum[half] + log2_approximate(sum)) * ln_2;
     const int query = row / config::q_per_kv;
     const int head = rows.kv_head * config::q_per_kv + row % config::q_per_kv;
-    const bool stores_lse = consumer == 0 && at.lane % 4 == 0 && is_valid;
+    const bool stores_lse = at.consumer == 0 && at.lane % 4 == 0 && is_valid;
     if (range.piece >= 0) {
       const long long partial_row =
           (static_cast<long long>(range.piece) * call.num_kv_heads + rows.kv_head) * num_rows + row;
       store_piece_row(
-          call.partial.out + partial_row * config::head_dim_v + consumer * half_columns, out, half,
+          call.partial.out + partial_row * config::head_dim_v + at.consumer * half_columns, out, half,
           scale, is_valid, at);
       if (stores_lse)
         call.partial.lse[partial_row] = lse;
     } else {
       Element* out_row = static_cast<Element*>(call.out) +
                          range.request * call.out_strides.batch + query * call.out_strides.token +
-                         head * call.out_strides.head + consumer * half_columns;
+                         head * call.out_strides.head + at.consumer * half_columns;
       store_final_row(out_row, out, half, scale, is_valid, at);
       if (stores_lse && call.lse != nullptr) {
         call.lse[range.request * call.lse_strides.batch + query * call.lse_strides.token +

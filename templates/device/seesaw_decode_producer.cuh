@@ -1,5 +1,5 @@
 // The producers of kernels/seesaw_decode_sm90.cu: two warps keep one KV tile each filled by tensor
-// copies, quarter by quarter as the consumers are done with it; the others gather a request's query
+// copies, box by box as the consumers are done with it; the others gather a request's query
 // rows.
 #pragma once
 
@@ -12,41 +12,34 @@
 
 using namespace attnjit::kernel_interface;
 
-constexpr int query_threads = warpgroup_threads - num_consumers * 32;
+constexpr int query_threads = warpgroup_threads;
 
-template <int tile>
-__device__ __forceinline__ void load_tile(const SeesawDecodeArguments& arguments,
-                                          SharedStorage& shared, unsigned parity, int request,
-                                          int token, int page) {
+// Two quarters of a tile: those of one consumer's columns.
+__device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments,
+                                          SharedStorage& shared, int tile, int half,
+                                          unsigned parity, int request, int token, int page) {
   const int batch = request * arguments.kv_batch_step;
-#pragma unroll
-  for (int quarter = 0; quarter < 4; ++quarter) {
+  const int kv_head = blockIdx.x / arguments.row_tiles;
+  const auto load = [&](int box, unsigned full) {
+    load_tensor(shared_address(shared.kv[tile][box]), arguments.kv, full, box * box_columns,
+                token % config::page_size, kv_head, page, batch);
+  };
+#pragma unroll 1
+  for (int quarter = half * 2; quarter < half * 2 + 2; ++quarter) {
+    const bool has_others = quarter_has_others(tile, quarter);
+    const unsigned full = shared_address(&shared.barriers.full[tile][quarter]);
     wait(shared_address(&shared.barriers.empty[tile][quarter]), parity ^ 1);
+    arrive_expect_bytes(
+        full, (quarter_boxes + (has_others ? num_boxes - num_value_boxes : 0)) * box_bytes);
 #pragma unroll
-    for (int i = 0; i < boxes_of_quarter(tile, quarter); ++i) {
-      const int box = box_of_quarter(quarter, i);
-      const unsigned full = shared_address(&shared.barriers.full[tile][box]);
-      arrive_expect_bytes(full, box_bytes);
-      load_tensor(shared_address(shared.kv[tile][box]), arguments.kv, full, box * box_columns,
-                  token % config::page_size, blockIdx.x / arguments.row_tiles, page, batch);
+    for (int i = 0; i < quarter_boxes; ++i)
+      load(quarter * quarter_boxes + i, full);
+    if (has_others) {
+#pragma unroll
+      for (int box = num_value_boxes; box < num_boxes; ++box)
+        load(box, full);
     }
   }
-}
-
-// One warp for tile 0 of each pair, one for tile 1. The first tile of a request is always tile 0.
-template <int tile>
-__device__ __forceinline__ void produce_tiles(const SeesawDecodeArguments& arguments,
-                                              SharedStorage& shared, const SchedulePart& part,
-                                              int lane) {
-  unsigned parity = 0;
-  for_each_tile(arguments.call, part, lane, [&](const DecodeRange& range, int block, int page) {
-    if ((block - range.first_block) % 2 != tile)
-      return;
-    if (lane == 0)
-      load_tile<tile>(arguments, shared, parity, range.request, block * tile_tokens, page);
-    __syncwarp();
-    parity ^= 1;
-  });
 }
 
 // The rows of this block's tile, zeros past the last: any strides, so no tensor map would do.
@@ -54,35 +47,48 @@ __device__ __forceinline__ void load_queries(const PagedDecodeArguments& call,
                                              SharedStorage& shared, int request, int kv_head,
                                              int first_row, int thread) {
   constexpr int chunks = box_columns / 8;  // of 16 bytes
+  constexpr int rows_at_once = query_threads / chunks;
+  static_assert(block_rows % rows_at_once == 0, "each thread loads as many rows");
   const int num_rows = call.seqlen_q * config::q_per_kv;
   const int chunk = thread % chunks;
 #pragma unroll 1
-  for (int i = thread / chunks; i < block_rows * num_boxes; i += query_threads / chunks) {
-    const int row = i / num_boxes;
-    const int box = i % num_boxes;
+  for (int row = thread / chunks; row < block_rows; row += rows_at_once) {
     const bool valid = first_row + row < num_rows;
     const int query = valid ? (first_row + row) / config::q_per_kv : 0;
     const int head =
         kv_head * config::q_per_kv + (valid ? (first_row + row) % config::q_per_kv : 0);
     const Element* source = static_cast<const Element*>(call.q) +
                             request * call.q_strides.batch + query * call.q_strides.token +
-                            head * call.q_strides.head + box * box_columns + chunk * 8;
-    copy_async_16(&shared.q[box][row * box_columns + (chunk ^ row % 8) * 8], source, valid);
+                            head * call.q_strides.head + chunk * 8;
+    Element* destination = &shared.q[0][row * box_columns + (chunk ^ row % 8) * 8];
+#pragma unroll
+    for (int box = 0; box < num_boxes; ++box)
+      copy_async_16(destination + box * box_elements, source + box * box_columns, valid);
   }
   arrive_after_copies(shared_address(&shared.barriers.q_full));
 }
 
-// `thread` counts the query_threads.
-__device__ __forceinline__ void produce_queries(const SeesawDecodeArguments& arguments,
-                                                SharedStorage& shared, const SchedulePart& part,
-                                                int thread) {
+// One of the warpgroup's four warps: each loads one half of one tile of every pair, and its share of a
+// request's query rows before the first pair. The first tile of a request is always tile 0.
+__device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
+                                        SharedStorage& shared, const SchedulePart& part, int warp,
+                                        int lane) {
+  const int tile = warp / 2;
+  const int half = warp % 2;
   unsigned parity = 0;
-  for (int request = part.first_request; request < end_request_of(part); ++request) {
-    if (has_tiles(range_of(arguments.call, part, request))) {
-      wait(shared_address(&shared.barriers.q_empty), parity ^ 1);  // the rows before are not read
-      load_queries(arguments.call, shared, request, blockIdx.x / arguments.row_tiles,
-                   blockIdx.x % arguments.row_tiles * block_rows, thread);
-      parity ^= 1;
+  unsigned q_parity = 0;
+  for_each_tile(arguments.call, part, lane, [&](const DecodeRange& range, int block, int page) {
+    if (block == range.first_block) {
+      wait(shared_address(&shared.barriers.q_empty), q_parity ^ 1);  // the rows before are not read
+      load_queries(arguments.call, shared, range.request, blockIdx.x / arguments.row_tiles,
+                   blockIdx.x % arguments.row_tiles * block_rows, warp * 32 + lane);
+      q_parity ^= 1;
     }
-  }
+    if ((block - range.first_block) % 2 != tile)
+      return;
+    if (lane == 0)
+      load_half(arguments, shared, tile, half, parity, range.request, block * tile_tokens, page);
+    __syncwarp();
+    parity ^= 1;
+  });
 }

@@ -11,14 +11,16 @@
 #include "device/store_matrices_sm90.cuh"
 
 using Scores = float[tile_tokens / 2];
-using Probabilities = unsigned[4][4];  // of 16 tokens each, as wgmma takes A in registers
-
 // Of this thread's two rows.
 struct RunningSoftmax {
   float maximum[2];
   float sum[2];  // over this thread's tokens of its consumer's tiles
-  float factor[2];  // of the output so far, at the latest change of the maximum
 };
+
+using Probabilities = unsigned[4][4];  // of 16 tokens each, as wgmma takes A in registers
+
+// What the output so far is to be multiplied by when the maximum has risen, of this thread's two rows.
+using RowFactors = float[2];
 
 __device__ __forceinline__ void reset(RunningSoftmax& softmax) {
   softmax.maximum[0] = softmax.maximum[1] = negative_infinity();
@@ -55,19 +57,20 @@ __device__ __forceinline__ float finite_maximum(float maximum) {
 }
 
 // Moves to a maximum that is at least as large as the running one.
-__device__ __forceinline__ void raise_maximum(RunningSoftmax& softmax, int half, float maximum) {
-  softmax.factor[half] = exp2_approximate(softmax.maximum[half] - finite_maximum(maximum));
+__device__ __forceinline__ float raise_maximum(RunningSoftmax& softmax, int half, float maximum) {
+  const float factor = exp2_approximate(softmax.maximum[half] - finite_maximum(maximum));
   softmax.maximum[half] = maximum;
-  softmax.sum[half] *= softmax.factor[half];
+  softmax.sum[half] *= factor;
+  return factor;
 }
 
 // Takes over the maxima that the other consumer left.
 __device__ __forceinline__ void adopt_maxima(RunningSoftmax& softmax,
                                              const float (&maxima)[block_rows], int warp,
-                                             int lane) {
+                                             int lane, RowFactors& factors) {
 #pragma unroll
   for (int half = 0; half < 2; ++half)
-    raise_maximum(softmax, half, maxima[warp * 16 + half * 8 + lane / 4]);
+    factors[half] = raise_maximum(softmax, half, maxima[warp * 16 + half * 8 + lane / 4]);
 }
 
 // A row's maximum rises only when a score exceeds it by this much, in units of log2: until then
@@ -76,7 +79,7 @@ constexpr float maximum_slack = 8.0f;
 
 // Scores, still to be multiplied by `scale` > 0, to probabilities in place; running maxima and sums.
 __device__ __forceinline__ void update_softmax(Scores& scores, float scale,
-                                               RunningSoftmax& softmax) {
+                                               RunningSoftmax& softmax, RowFactors& factors) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float maximum = negative_infinity();
@@ -89,7 +92,7 @@ __device__ __forceinline__ void update_softmax(Scores& scores, float scale,
     maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 2));
     maximum *= scale;
     const bool rises = maximum > softmax.maximum[half] + maximum_slack;
-    raise_maximum(softmax, half, rises ? maximum : softmax.maximum[half]);
+    factors[half] = raise_maximum(softmax, half, rises ? maximum : softmax.maximum[half]);
     const float base = finite_maximum(softmax.maximum[half]);
 #pragma unroll
     for (int i = 0; i < tile_tokens / 2; ++i) {

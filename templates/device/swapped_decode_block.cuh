@@ -1,6 +1,6 @@
 // A thread block of kernels/swapped_decode_sm90.cu: the sizes that follow from its config, and its
-// shared memory. Every consumer warpgroup works on a part of the schedule of its own, with its own
-// ring of KV tiles, so that one computes while the other's tile is on its way.
+// shared memory. The consumer warpgroups take a request's tiles in turn, each with its own ring of
+// boxes, so that one computes while the other's tile is on its way.
 #pragma once
 
 #include "kernel_config.cuh"
@@ -41,7 +41,8 @@ struct RingPosition {
 
   // The ring's slot of the box at `position` of the tile.
   __device__ __forceinline__ int slot(int position) const {
-    const int index = first + position;
+    // A tile that fills the ring always begins at 0: let the compiler see it.
+    const int index = config::ring_boxes == num_boxes ? position : first + position;
     return index < config::ring_boxes ? index : index - config::ring_boxes;
   }
 
@@ -56,11 +57,29 @@ struct RingPosition {
   }
 };
 
-// Of one consumer. Tiles and rows are aligned to the swizzle's 1024-byte pattern.
+// Each consumer finishes its share of the output's columns, all rows.
+constexpr int boxes_per_consumer = num_value_boxes / config::num_consumers;
+static_assert(num_value_boxes % config::num_consumers == 0, "consumers share whole boxes of V");
+
+// Of one consumer. Boxes are aligned to the swizzle's 1024-byte pattern.
 struct ConsumerStorage {
   alignas(1024) Element kv[config::ring_boxes][box_elements];
-  alignas(1024) Element q[num_boxes][rows * box_columns];
   alignas(1024) Element p[rows * tile_tokens];  // probabilities, [row, token], swizzled
+};
+
+// A request's query rows; the next request's are loaded while this one's are in use.
+constexpr int query_stages = 2;
+struct QueryStorage {
+  alignas(1024) Element boxes[num_boxes][rows * box_columns];
+};
+
+// What a consumer hands to the other (a lone one: nothing) at a request's end: the columns that the other finishes, as
+// accumulators of the thread at the same place, and each row's maximum and sum.
+constexpr int merged_vectors = config::num_consumers > 1 ? boxes_per_consumer * row_tiles : 1;
+struct MergeStorage {
+  float4 out[merged_vectors][warpgroup_threads];
+  float maximum[rows];
+  float sum[rows];
 };
 
 // Of the four warps of one consumer: maxima of a tile, then sums.
@@ -69,14 +88,20 @@ using ColumnParts = float[4][rows];
 struct ConsumerBarriers {
   unsigned long long tile_full[2];  // of even and odd tiles
   unsigned long long box_empty[config::ring_boxes];
-  unsigned long long q_full;
-  unsigned long long q_empty;
+};
+
+struct QueryBarriers {
+  unsigned long long full[query_stages];
+  unsigned long long empty[query_stages];
 };
 
 struct SharedStorage {
   ConsumerStorage consumers[config::num_consumers];
+  QueryStorage queries[query_stages];
+  MergeStorage merge[config::num_consumers];  // unused by a lone consumer
   alignas(16) ColumnParts column_parts[config::num_consumers];
   ConsumerBarriers barriers[config::num_consumers];
+  QueryBarriers query_barriers;
 };
 // The dynamic shared memory begins anywhere: the kernel rounds up to 1024.
 static_assert(sizeof(SharedStorage) + 1024 == config::shared_memory_bytes,

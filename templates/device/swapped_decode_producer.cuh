@@ -1,5 +1,5 @@
-// The producer of kernels/swapped_decode_sm90.cu: one warp keeps one consumer's queries and ring of
-// boxes filled by tensor copies, box by box as the consumer is done with them.
+// The producers of kernels/swapped_decode_sm90.cu: one warp per consumer keeps its ring of boxes
+// filled by tensor copies, box by box as the consumer is done with them; one loads query rows.
 #pragma once
 
 #include "device/barrier_sm90.cuh"
@@ -10,19 +10,6 @@
 #include "interface/swapped_decode_arguments.h"
 
 using namespace attnjit::kernel_interface;
-
-__device__ __forceinline__ void load_queries(const SwappedDecodeArguments& arguments,
-                                             ConsumerStorage& storage, ConsumerBarriers& barriers,
-                                             const DecodeRange& range, unsigned parity) {
-  wait(shared_address(&barriers.q_empty), parity ^ 1);  // the rows before are no longer read
-  const unsigned full = shared_address(&barriers.q_full);
-  const int num_rows = arguments.call.seqlen_q * config::q_per_kv;
-  arrive_expect_bytes(full, num_boxes * num_rows * box_columns * 2);
-  for (int box = 0; box < num_boxes; ++box) {
-    load_tensor(shared_address(storage.q[box]), arguments.q, full, box * box_columns,
-                blockIdx.x * config::q_per_kv, 0, range.request);
-  }
-}
 
 __device__ __forceinline__ void load_tile(const SwappedDecodeArguments& arguments,
                                           ConsumerStorage& storage, ConsumerBarriers& barriers,
@@ -41,23 +28,40 @@ __device__ __forceinline__ void load_tile(const SwappedDecodeArguments& argument
   }
 }
 
-__device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
-                                        SharedStorage& shared, const SchedulePart& part,
-                                        int consumer, int lane) {
-  ConsumerStorage& storage = shared.consumers[consumer];
-  ConsumerBarriers& barriers = shared.barriers[consumer];
+// One warp.
+__device__ __forceinline__ void produce_tiles(const SwappedDecodeArguments& arguments,
+                                              SharedStorage& shared, const SchedulePart& part,
+                                              int consumer, int lane) {
   RingPosition ring;
-  unsigned q_parity = 0;
   for_each_tile(arguments.call, part, lane, [&](const DecodeRange& range, int block, int page) {
-    const bool is_first = block == range.first_block;
+    if ((block - range.first_block) % config::num_consumers != consumer)
+      return;
     if (lane == 0) {
-      if (is_first)
-        load_queries(arguments, storage, barriers, range, q_parity);
-      load_tile(arguments, storage, barriers, ring, range.request, block * tile_tokens, page);
+      load_tile(arguments, shared.consumers[consumer], shared.barriers[consumer], ring,
+                range.request, block * tile_tokens, page);
     }
     __syncwarp();
-    if (is_first)
-      q_parity ^= 1;
     ring.advance();
   });
+}
+
+// One thread.
+__device__ __forceinline__ void produce_queries(const SwappedDecodeArguments& arguments,
+                                                SharedStorage& shared, const SchedulePart& part) {
+  const int num_rows = arguments.call.seqlen_q * config::q_per_kv;
+  unsigned loads = 0;
+  for (int request = part.first_request; request < end_request_of(part); ++request) {
+    if (!has_tiles(range_of(arguments.call, part, request)))
+      continue;
+    const unsigned stage = loads % query_stages;
+    const unsigned full = shared_address(&shared.query_barriers.full[stage]);
+    wait(shared_address(&shared.query_barriers.empty[stage]), loads / query_stages % 2 ^ 1);
+    arrive_expect_bytes(full, num_boxes * num_rows * box_columns * 2);
+#pragma unroll 1
+    for (int box = 0; box < num_boxes; ++box) {
+      load_tensor(shared_address(shared.queries[stage].boxes[box]), arguments.q, full,
+                  box * box_columns, blockIdx.x * config::q_per_kv, 0, request);
+    }
+    ++loads;
+  }
 }

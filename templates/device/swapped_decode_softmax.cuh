@@ -33,11 +33,7 @@ __device__ __forceinline__ void reset(RunningSoftmax& softmax) {
 
 // All threads of one consumer warpgroup.
 __device__ __forceinline__ void sync_consumer(int consumer) {
-  if (consumer == 0) {
-    sync_named_barrier<1, warpgroup_threads>();
-  } else {
-    sync_named_barrier<2, warpgroup_threads>();
-  }
+  sync_named_barrier<warpgroup_threads>(1 + consumer);
 }
 
 // Scales scores to units of log2 and hides what a row does not see.

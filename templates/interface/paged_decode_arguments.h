@@ -73,7 +73,8 @@ struct CombineArguments {
   int seqlen_q;
   int num_kv_heads;
   int q_per_kv;
-  int warps_per_unit;  // that share the pieces of a row's chunk: a power of two, all a block's at most
+  int warps_per_unit;  // that share the pieces of a unit: a power of two, all a block's at most
+  bool splits_rows;    // a unit is 128 columns of a row, not all of them
 };
 
 }  // namespace attnjit::kernel_interface

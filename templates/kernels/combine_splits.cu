@@ -1,6 +1,7 @@
-// Merges the partial results of split requests by their LSE. A unit is one query row's chunk of
-// columns; warps_per_unit neighbouring warps share its pieces. Rows of requests that were not split
-// are left alone, the attention kernel has written them. Grid: any; blocks take units in turn.
+// Merges the partial results of split requests by their LSE. A unit is one query row, or where rows are
+// few one chunk of its columns; warps_per_unit neighbouring warps share its pieces. Rows of requests
+// that were not split are left alone, the attention kernel has written them. Grid: any; blocks take
+// units in turn.
 #include "kernel_config.cuh"
 
 #include "device/combine_launch.cuh"
@@ -15,7 +16,6 @@ namespace {
 constexpr int columns_per_lane = 4;
 constexpr int chunk_columns = 32 * columns_per_lane;
 constexpr int num_chunks = (config::head_dim_v + chunk_columns - 1) / chunk_columns;
-constexpr int pieces_in_flight = 8;
 
 // A row of the output and where its pieces lie.
 struct Row {
@@ -80,82 +80,101 @@ __device__ __forceinline__ Weights weigh_pieces(const CombineArguments& argument
   return weights;
 }
 
+// `chunks` chunks of columns, 128 apart.
+template <int chunks>
+using Columns = float4[chunks];
+
+template <int chunks>
+constexpr int pieces_in_flight = chunks == 1 ? 8 : 4;
+
 // Some of this warp's pieces, all loads in flight together.
+template <int chunks>
 struct LoadedPieces {
-  float4 out[pieces_in_flight];
-  float lse[pieces_in_flight];
+  Columns<chunks> out[pieces_in_flight<chunks>];
+  float lse[pieces_in_flight<chunks>];
 };
 
+template <int chunks>
 __device__ __forceinline__ void load_pieces(const CombineArguments& arguments, const Row& row,
-                                            const Place& at, int first, LoadedPieces& pieces) {
+                                            const Place& at, int first,
+                                            LoadedPieces<chunks>& pieces) {
 #pragma unroll
-  for (int i = 0; i < pieces_in_flight; ++i) {
+  for (int i = 0; i < pieces_in_flight<chunks>; ++i) {
     const int piece = first + i * arguments.warps_per_unit;
     const long long partial = row.first_partial + piece * row.partial_stride;
-    pieces.lse[i] = negative_infinity();
-    pieces.out[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if (piece < row.num_pieces && at.column < config::head_dim_v) {
-      pieces.lse[i] = arguments.partial.lse[partial];
-      pieces.out[i] = *reinterpret_cast<const float4*>(arguments.partial.out +
-                                                       partial * config::head_dim_v + at.column);
+    const float* out = arguments.partial.out + partial * config::head_dim_v + at.column;
+    pieces.lse[i] = piece < row.num_pieces ? arguments.partial.lse[partial] : negative_infinity();
+#pragma unroll
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      const bool is_column = at.column + chunk * chunk_columns < config::head_dim_v;
+      pieces.out[i][chunk] = piece < row.num_pieces && is_column
+                                 ? *reinterpret_cast<const float4*>(out + chunk * chunk_columns)
+                                 : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
   }
 }
 
+__device__ __forceinline__ void add(float4& sum, float weight, const float4& values) {
+  sum.x += weight * values.x;
+  sum.y += weight * values.y;
+  sum.z += weight * values.z;
+  sum.w += weight * values.w;
+}
+
 // The weighted sum of this warp's pieces. The first loads are under way while the row is weighed.
-__device__ __forceinline__ float4 merge_pieces(const CombineArguments& arguments, const Row& row,
-                                               const Place& at, Weights& weights) {
-  const int step = arguments.warps_per_unit * pieces_in_flight;
-  LoadedPieces pieces;
-  load_pieces(arguments, row, at, at.group, pieces);
-  weights = weigh_pieces(arguments, row, at.lane);
-  float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+template <int chunks>
+__device__ __forceinline__ Weights merge_pieces(const CombineArguments& arguments, const Row& row,
+                                                const Place& at, Columns<chunks>& sum) {
+  LoadedPieces<chunks> pieces;
+  load_pieces<chunks>(arguments, row, at, at.group, pieces);
+  const Weights weights = weigh_pieces(arguments, row, at.lane);
   for (int first = at.group;;) {
 #pragma unroll
-    for (int i = 0; i < pieces_in_flight; ++i) {
+    for (int i = 0; i < pieces_in_flight<chunks>; ++i) {
       const float weight = weight_of(pieces.lse[i], weights.maximum);
       if (weight == 0.0f)  // what it holds may be no number
         continue;
-      sum.x += weight * pieces.out[i].x;
-      sum.y += weight * pieces.out[i].y;
-      sum.z += weight * pieces.out[i].z;
-      sum.w += weight * pieces.out[i].w;
+#pragma unroll
+      for (int chunk = 0; chunk < chunks; ++chunk)
+        add(sum[chunk], weight, pieces.out[i][chunk]);
     }
-    first += step;
+    first += arguments.warps_per_unit * pieces_in_flight<chunks>;
     if (first >= row.num_pieces)
-      return sum;
-    load_pieces(arguments, row, at, first, pieces);
+      return weights;
+    load_pieces<chunks>(arguments, row, at, first, pieces);
   }
 }
 
 // The sum over the warps of a unit, in its first warp. All threads of the block.
-__device__ __forceinline__ void merge_groups(int warps_per_unit, const Place& at, float4& sum) {
+__device__ __forceinline__ void merge_groups(int warps_per_unit, const Place& at,
+                                             Columns<1>& sum) {
   __shared__ float4 sums[config::num_warps][32];
   const int warp = threadIdx.x / 32;
   __syncthreads();  // the sums of the units before are no longer read
-  sums[warp][at.lane] = sum;
+  sums[warp][at.lane] = sum[0];
   __syncthreads();  // all sums are written
   if (at.group == 0) {
-    for (int i = 1; i < warps_per_unit; ++i) {
-      const float4 other = sums[warp + i][at.lane];
-      sum.x += other.x;
-      sum.y += other.y;
-      sum.z += other.z;
-      sum.w += other.w;
-    }
+    for (int i = 1; i < warps_per_unit; ++i)
+      add(sum[0], 1.0f, sums[warp + i][at.lane]);
   }
 }
 
+template <int chunks>
 __device__ __forceinline__ void store(const CombineArguments& arguments, const Row& row,
-                                      const Place& at, const Weights& weights, const float4& sum) {
+                                      const Place& at, const Weights& weights,
+                                      const Columns<chunks>& sum) {
   const bool sees_nothing = weights.sum == 0.0f;
-  if (at.column < config::head_dim_v) {
-    const float scale = sees_nothing ? 0.0f : 1.0f / weights.sum;
-    Element* out =
-        static_cast<Element*>(arguments.out) + row.request * arguments.out_strides.batch +
-        row.query * arguments.out_strides.token + row.head * arguments.out_strides.head + at.column;
-    *reinterpret_cast<uint2*>(out) = make_uint2(pack_pair<config::dtype>(sum.x * scale, sum.y * scale),
-                                                pack_pair<config::dtype>(sum.z * scale, sum.w * scale));
+  const float scale = sees_nothing ? 0.0f : 1.0f / weights.sum;
+  Element* out =
+      static_cast<Element*>(arguments.out) + row.request * arguments.out_strides.batch +
+      row.query * arguments.out_strides.token + row.head * arguments.out_strides.head + at.column;
+#pragma unroll
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    if (at.column + chunk * chunk_columns >= config::head_dim_v)
+      continue;
+    *reinterpret_cast<uint2*>(out + chunk * chunk_columns) =
+        make_uint2(pack_pair<config::dtype>(sum[chunk].x * scale, sum[chunk].y * scale),
+                   pack_pair<config::dtype>(sum[chunk].z * scale, sum[chunk].w * scale));
   }
   if (at.column == 0 && arguments.lse != nullptr) {
     arguments.lse[row.request * arguments.lse_strides.batch +
@@ -165,33 +184,47 @@ __device__ __forceinline__ void store(const CombineArguments& arguments, const R
   }
 }
 
+// All units of this block, of `chunks` chunks each. Only units of one chunk are shared by warps.
+template <int chunks>
+__device__ __forceinline__ void combine(const CombineArguments& arguments) {
+  constexpr int units_per_row = num_chunks / chunks;
+  const int warps_per_unit = arguments.warps_per_unit;
+  const int warp = threadIdx.x / 32;
+  const int units_per_block = config::num_warps / warps_per_unit;
+  const long long num_units = static_cast<long long>(arguments.num_rows) * units_per_row;
+  // The same number of turns for all warps of a block: they meet in merge_groups.
+  for (long long first = static_cast<long long>(blockIdx.x) * units_per_block; first < num_units;
+       first += static_cast<long long>(gridDim.x) * units_per_block) {
+    const long long unit = first + warp / warps_per_unit;
+    Place at = {warp % warps_per_unit, static_cast<int>(threadIdx.x % 32), 0};
+    at.column =
+        static_cast<int>(unit % units_per_row) * chunk_columns + at.lane * columns_per_lane;
+    Row row = {};
+    if (unit < num_units)
+      row = find_row(arguments, static_cast<unsigned>(unit / units_per_row));
+    Weights weights = {};
+    Columns<chunks> sum = {};
+    if (row.num_pieces > 0)
+      weights = merge_pieces<chunks>(arguments, row, at, sum);
+    if constexpr (chunks == 1) {
+      if (warps_per_unit > 1)
+        merge_groups(warps_per_unit, at, sum);
+    }
+    if (row.num_pieces > 0 && at.group == 0)
+      store<chunks>(arguments, row, at, weights, sum);
+  }
+}
+
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(config::num_warps * 32, 1)
     combine_splits(const __grid_constant__ CombineArguments arguments) {
   if (arguments.piece_offsets[arguments.batch] == 0)  // no request was split
     return;
-  const int warps_per_unit = arguments.warps_per_unit;
-  const int warp = threadIdx.x / 32;
-  const int units_per_block = config::num_warps / warps_per_unit;
-  const long long num_units = static_cast<long long>(arguments.num_rows) * num_chunks;
   wait_for_attention();
-  // The same number of turns for all warps of a block: they meet in merge_groups.
-  for (long long first = static_cast<long long>(blockIdx.x) * units_per_block; first < num_units;
-       first += static_cast<long long>(gridDim.x) * units_per_block) {
-    const long long unit = first + warp / warps_per_unit;
-    Place at = {warp % warps_per_unit, static_cast<int>(threadIdx.x % 32), 0};
-    at.column = static_cast<int>(unit % num_chunks) * chunk_columns + at.lane * columns_per_lane;
-    Row row = {};
-    if (unit < num_units)
-      row = find_row(arguments, static_cast<unsigned>(unit / num_chunks));
-    Weights weights = {};
-    float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if (row.num_pieces > 0)
-      sum = merge_pieces(arguments, row, at, weights);
-    if (warps_per_unit > 1)
-      merge_groups(warps_per_unit, at, sum);
-    if (row.num_pieces > 0 && at.group == 0)
-      store(arguments, row, at, weights, sum);
+  if (num_chunks == 1 || arguments.splits_rows) {
+    combine<1>(arguments);
+  } else {
+    combine<num_chunks>(arguments);
   }
 }

@@ -16,6 +16,7 @@
 #include "device/seesaw_decode_output.cuh"
 #include "device/seesaw_decode_producer.cuh"
 #include "device/seesaw_decode_softmax.cuh"
+#include "device/warp_uniform.cuh"
 #include "device/wgmma_sm90.cuh"
 #include "interface/seesaw_decode_arguments.h"
 
@@ -25,22 +26,23 @@ constexpr int producer_registers = 40;
 constexpr int consumer_registers = 232;
 static_assert(producer_registers + 2 * consumer_registers <= 3 * 168, "a deadlock otherwise");
 
-// Named barriers; 0 is __syncthreads'. 1 and 2 are each consumer's own, 5 is add_sums'.
-constexpr int probabilities_ready = 3;  // of tile 0; + 1: of tile 1
-constexpr int scores_started = 6;       // of tile 0; + 1: of tile 1
+// Named barriers of both consumers, one per tile; 1 and 2 are each consumer's own.
+constexpr int probabilities_ready = 3;
+constexpr int scores_started = 6;
 
-__device__ __forceinline__ void init_shared(SharedStorage& shared) {
-  BlockBarriers& barriers = shared.barriers;
-  if (threadIdx.x == 0) {
-    constexpr int warps = 4;  // of the consumer that releases a quarter
-    for (int tile = 0; tile < num_consumers; ++tile) {
-      for (int box = 0; box < num_boxes; ++box)
-        init_barrier(shared_address(&barriers.full[tile][box]), 1);
-      for (int quarter = 0; quarter < 4; ++quarter)
-        init_barrier(shared_address(&barriers.empty[tile][quarter]), warps);
+// Each thread of a warp takes some of the barriers.
+__device__ __forceinline__ void init_barriers(BlockBarriers& barriers) {
+  constexpr int warps = 4;  // of the consumer that releases a quarter
+  const int lane = threadIdx.x % 32;
+  if (threadIdx.x < 32) {
+    if (lane < num_consumers * 4) {
+      init_barrier(shared_address(&barriers.full[0][0]) + lane * 8, 1);
+      init_barrier(shared_address(&barriers.empty[0][0]) + lane * 8, warps);
     }
-    init_barrier(shared_address(&barriers.q_full), query_threads);
-    init_barrier(shared_address(&barriers.q_empty), num_consumers * warps);
+    if (lane == 8) {
+      init_barrier(shared_address(&barriers.q_full), query_threads);
+      init_barrier(shared_address(&barriers.q_empty), num_consumers * warps);
+    }
     fence_barrier_init();
   }
   __syncthreads();  // barriers are ready for all roles
@@ -54,25 +56,34 @@ __device__ __forceinline__ void release(unsigned long long& barrier, const Posit
 }
 
 // All threads of this consumer.
-template <int consumer>
-__device__ __forceinline__ void sync_consumer() {
-  sync_named_barrier<1 + consumer, warpgroup_threads>();
+__device__ __forceinline__ void sync_consumer(const Position& at) {
+  sync_named_barrier<warpgroup_threads>(1 + at.consumer);
 }
 
+// A tile as its consumer sees it.
+struct Tile {
+  int first_token;
+  unsigned parity;  // of its place's barriers
+};
+
 // V rows past the sequence's end hold anything, NaN too, and 0 * NaN is NaN: zero them.
-template <int tile>
-__device__ __forceinline__ void clear_rows(SharedStorage& shared, unsigned parity, int first_row,
-                                           const Position& at) {
-  for (int box = 0; box < num_boxes; ++box)
-    wait(shared_address(&shared.barriers.full[tile][box]), parity);
+__device__ __forceinline__ void clear_past_end(SharedStorage& shared, const RowRange& rows,
+                                               const Tile& tile, const Position& at) {
+  const int first_row = rows.seqlen_kv - tile.first_token;
+  if (first_row >= tile_tokens)
+    return;
+  for (int quarter = 0; quarter < 4; ++quarter)
+    wait(shared_address(&shared.barriers.full[at.consumer][quarter]), tile.parity);
   const int chunks = (tile_tokens - first_row) * 8;  // of 16 bytes, in one box
+#pragma unroll 1
   for (int box = 0; box < num_value_boxes; ++box) {
-    Element* rows_to_clear = &shared.kv[tile][box][first_row * box_columns];
+    Element* rows_to_clear = &shared.kv[at.consumer][box][first_row * box_columns];
+#pragma unroll 1
     for (int i = at.warp * 32 + at.lane; i < chunks; i += warpgroup_threads)
       *reinterpret_cast<uint4*>(rows_to_clear + i * 8) = make_uint4(0, 0, 0, 0);
   }
   fence_proxy_async();
-  sync_consumer<tile>();  // all rows are cleared
+  sync_consumer(at);  // all rows are cleared
 }
 
 // Keeps the compiler from computing what follows from `value` once and for all before a loop, which
@@ -83,41 +94,35 @@ __device__ __forceinline__ unsigned recomputed(unsigned value) {
 }
 
 __device__ __forceinline__ unsigned long long box_descriptor(const Element* box) {
-  return make_matrix_descriptor(recomputed(shared_address(box)), box_bytes, 1024, Swizzle::b128);
+  return make_matrix_descriptor(recomputed(warp_uniform(shared_address(box))), box_bytes, 1024,
+                                Swizzle::b128);
 }
 
-// Starts the scores of this consumer's tile, box by box as it arrives.
-template <int tile>
-__device__ __forceinline__ void start_scores(SharedStorage& shared, unsigned parity,
-                                             Scores& scores) {
+// Starts the scores of this consumer's tile, quarter by quarter as it arrives.
+__device__ __forceinline__ void start_scores(SharedStorage& shared, const Tile& tile,
+                                             const Position& at, Scores& scores) {
   const unsigned long long queries = box_descriptor(shared.q[0]);
-  const unsigned long long keys = box_descriptor(shared.kv[tile][0]);
+  const unsigned long long keys = box_descriptor(shared.kv[at.consumer][0]);
+  const unsigned full = shared_address(shared.barriers.full[at.consumer]);
 #pragma unroll
-  for (int quarter = 0; quarter < 4; ++quarter) {
-#pragma unroll
-    for (int i = 0; i < boxes_of_quarter(tile, quarter); ++i) {
-      const int box = box_of_quarter(quarter, i);
-      wait(shared_address(&shared.barriers.full[tile][box]), parity);
+  for (int box = 0; box < num_boxes; ++box) {
+    if (box % quarter_boxes == 0 && box < num_value_boxes) {
+      wait(full + box / quarter_boxes * 8, tile.parity);
       wgmma_fence();
+    }
 #pragma unroll
-      for (int step = 0; step < 4; ++step) {
-        wgmma<config::dtype, tile_tokens, Major::k, Major::k>(
-            scores, advance_matrix_descriptor(queries, box * box_bytes + step * 32),
-            advance_matrix_descriptor(keys, box * box_bytes + step * 32), quarter + i + step > 0);
-      }
+    for (int step = 0; step < 4; ++step) {
+      wgmma<config::dtype, tile_tokens, Major::k, Major::k>(
+          scores, advance_matrix_descriptor(queries, box * box_bytes + step * 32),
+          advance_matrix_descriptor(keys, box * box_bytes + step * 32), box + step > 0);
     }
   }
   wgmma_commit();
 }
 
-// Starts out += P V of this consumer's half, quarter by quarter, with the probabilities of its own
-// tile.
-template <int tile>
-__device__ __forceinline__ void start_own_product(SharedStorage& shared, int half,
+// Starts out += P V, quarter by quarter of this consumer's half of V, P in registers.
+__device__ __forceinline__ void start_own_product(unsigned long long values,
                                                   Probabilities& probabilities, Output& out) {
-  const unsigned long long values = box_descriptor(shared.kv[tile][half * 2 * quarter_boxes]);
-  hold(out[0]);
-  hold(out[1]);
 #pragma unroll
   for (int step = 0; step < 4; ++step)
     hold(probabilities[step]);
@@ -135,13 +140,10 @@ __device__ __forceinline__ void start_own_product(SharedStorage& shared, int hal
   }
 }
 
-// The same with the other consumer's probabilities, which lie in shared memory.
-template <int tile>
-__device__ __forceinline__ void start_other_product(SharedStorage& shared, int half, Output& out) {
-  const unsigned long long values = box_descriptor(shared.kv[tile][half * 2 * quarter_boxes]);
-  const unsigned long long probabilities = box_descriptor(probabilities_of(shared, tile));
-  hold(out[0]);
-  hold(out[1]);
+// The same with P in shared memory.
+__device__ __forceinline__ void start_other_product(unsigned long long values,
+                                                    unsigned long long probabilities,
+                                                    Output& out) {
   wgmma_fence();
 #pragma unroll
   for (int quarter = 0; quarter < 2; ++quarter) {
@@ -156,132 +158,108 @@ __device__ __forceinline__ void start_other_product(SharedStorage& shared, int h
   }
 }
 
-// Waits for the latest product and releases its half of the tile.
-__device__ __forceinline__ void finish_product(unsigned long long (&empty)[4], int half,
-                                               const Position& at, Output& out) {
+// The product of `tile`: the probabilities of a consumer's own tile are in its registers.
+__device__ __forceinline__ void start_product(SharedStorage& shared, int tile, const Position& at,
+                                              Probabilities& own, Output& out) {
+  const unsigned long long values =
+      box_descriptor(shared.kv[tile][at.consumer * 2 * quarter_boxes]);
+  hold(out[0]);
+  hold(out[1]);
+  if (tile == at.consumer) {
+    start_own_product(values, own, out);
+  } else {
+    start_other_product(values, box_descriptor(probabilities_of(shared, tile)), out);
+  }
+}
+
+// Waits for the latest product and releases what it has read.
+__device__ __forceinline__ void finish_product(SharedStorage& shared, int tile, const Position& at,
+                                               Output& out) {
+  unsigned long long* const empty = shared.barriers.empty[tile];
   wgmma_wait<1>();
-  release(empty[half * 2], at);
+  release(empty[at.consumer * 2], at);
   wgmma_wait<0>();
-  release(empty[half * 2 + 1], at);
+  release(empty[at.consumer * 2 + 1], at);
   hold(out[0]);
   hold(out[1]);
 }
 
-// A request's share of this block's part, as a consumer sees it.
-struct Tile {
-  int first_token;
-  unsigned parity;  // of the barriers of its place
-  bool is_last;     // of this consumer: the queries are no longer read
-};
-
 // Scores to probabilities, in registers and in place of a box that is no part of V.
-template <int tile>
 __device__ __forceinline__ void take_softmax(const PagedDecodeArguments& call,
                                              SharedStorage& shared, const RowRange& rows,
-                                             const Tile& at_tile, const Position& at,
-                                             Scores& scores, Probabilities& probabilities,
-                                             RunningSoftmax& softmax) {
+                                             const Tile& tile, const Position& at, Scores& scores,
+                                             Probabilities& probabilities, RunningSoftmax& softmax,
+                                             RowFactors& factors) {
   if (call.softmax_scale < 0.0f) {
 #pragma unroll
     for (int i = 0; i < tile_tokens / 2; ++i)
       scores[i] = -scores[i];
   }
-  if (!tile_is_full<config::mask>(rows.seqlen_kv, call.seqlen_q,
-                                  at_tile.first_token + tile_tokens))
-    mask_scores(scores, at_tile.first_token, rows.limits, at.lane);
-  update_softmax(scores, score_scale(call.softmax_scale), softmax);
+  if (!tile_is_full<config::mask>(rows.seqlen_kv, call.seqlen_q, tile.first_token + tile_tokens))
+    mask_scores(scores, tile.first_token, rows.limits, at.lane);
+  update_softmax(scores, score_scale(call.softmax_scale), softmax, factors);
   pack(scores, probabilities);
-  sync_consumer<tile>();  // all warps' scores are done: the box is no longer read
-  store_probabilities(probabilities_of(shared, tile), probabilities, at.warp, at.lane);
-  store_maxima(shared.maxima[tile], softmax, at.warp, at.lane);
+  sync_consumer(at);  // all warps' scores are done: the box is no longer read
+  store_probabilities(probabilities_of(shared, at.consumer), probabilities, at.warp, at.lane);
+  store_maxima(shared.maxima[at.consumer], softmax, at.warp, at.lane);
   fence_proxy_async();
+  arrive_named_barrier<consumer_threads>(probabilities_ready + at.consumer);
+  add_probabilities(scores, softmax);
 }
 
-template <int tile>
-__device__ __forceinline__ void clear_past_end(SharedStorage& shared, const RowRange& rows,
-                                               const Tile& at_tile, const Position& at) {
-  const int valid = rows.seqlen_kv - at_tile.first_token;
-  if (valid < tile_tokens)
-    clear_rows<tile>(shared, at_tile.parity, valid, at);
-}
-
-// Consumer 0, one pair of tiles: tile 0's scores, and the left half of the output.
-__device__ __forceinline__ void process_first(const PagedDecodeArguments& call,
-                                              SharedStorage& shared, const RowRange& rows,
-                                              const Tile& at_tile, bool has_second,
-                                              const Position& at, RunningSoftmax& softmax,
-                                              Output& out) {
-  BlockBarriers& barriers = shared.barriers;
-  clear_past_end<0>(shared, rows, at_tile, at);
+// A pair of tiles, or a request's last tile alone: consumer i takes the scores of tile i, if there is
+// one. Tile 0's scores go first, then tile 1's while consumer 0 is at its softmax, then products while
+// consumer 1 is.
+__device__ __forceinline__ void process_pair(const PagedDecodeArguments& call,
+                                             SharedStorage& shared, const RowRange& rows,
+                                             const Tile& tile, bool has_second, bool is_last,
+                                             const Position& at, RunningSoftmax& softmax,
+                                             Output& out) {
+  const bool is_first = at.consumer == 0;
+  RowFactors before_first_product;
+  RowFactors before_second_product;
   Scores scores;
   Probabilities probabilities;
-  start_scores<0>(shared, at_tile.parity, scores);
-  if (has_second)
-    arrive_named_barrier<scores_started, consumer_threads>();
-  wgmma_wait<0>();
-  hold(scores);
-  if (at_tile.is_last)
-    release(barriers.q_empty, at);
-  take_softmax<0>(call, shared, rows, at_tile, at, scores, probabilities, softmax);
-  arrive_named_barrier<probabilities_ready, consumer_threads>();
-  add_probabilities(scores, softmax);
-  rescale(out, softmax.factor);
-  if (has_second)
-    sync_named_barrier<scores_started + 1, consumer_threads>();  // tile 1's scores go first
-  start_own_product<0>(shared, 0, probabilities, out);
-  if (has_second) {
-    sync_named_barrier<probabilities_ready + 1, consumer_threads>();
-    adopt_maxima(softmax, shared.maxima[1], at.warp, at.lane);
-    finish_product(barriers.empty[0], 0, at, out);
-    rescale(out, softmax.factor);
-    start_other_product<1>(shared, 0, out);
-    finish_product(barriers.empty[1], 0, at, out);
+  if (is_first || has_second) {
+    clear_past_end(shared, rows, tile, at);
+    if (!is_first)
+      sync_named_barrier<consumer_threads>(scores_started);
+    start_scores(shared, tile, at, scores);
+    if (has_second)
+      arrive_named_barrier<consumer_threads>(scores_started + at.consumer);
+    wgmma_wait<0>();
+    hold(scores);
+    if (is_last)
+      release(shared.barriers.q_empty, at);
+  }
+  if (is_first) {
+    take_softmax(call, shared, rows, tile, at, scores, probabilities, softmax,
+                 before_first_product);
+    if (has_second)
+      sync_named_barrier<consumer_threads>(scores_started + 1);
   } else {
-    finish_product(barriers.empty[0], 0, at, out);
+    sync_named_barrier<consumer_threads>(probabilities_ready);
+    adopt_maxima(softmax, shared.maxima[0], at.warp, at.lane, before_first_product);
+    if (has_second) {
+      take_softmax(call, shared, rows, tile, at, scores, probabilities, softmax,
+                   before_second_product);
+    }
+  }
+  rescale(out, before_first_product);
+  start_product(shared, 0, at, probabilities, out);
+  if (is_first && has_second) {
+    sync_named_barrier<consumer_threads>(probabilities_ready + 1);
+    adopt_maxima(softmax, shared.maxima[1], at.warp, at.lane, before_second_product);
+  }
+  finish_product(shared, 0, at, out);
+  if (has_second) {
+    rescale(out, before_second_product);
+    start_product(shared, 1, at, probabilities, out);
+    finish_product(shared, 1, at, out);
   }
 }
 
-// Consumer 1, one pair of tiles: tile 1's scores, and the right half of the output.
-__device__ __forceinline__ void process_second(const PagedDecodeArguments& call,
-                                               SharedStorage& shared, const RowRange& rows,
-                                               const Tile& at_tile, const Position& at,
-                                               RunningSoftmax& softmax, Output& out) {
-  BlockBarriers& barriers = shared.barriers;
-  clear_past_end<1>(shared, rows, at_tile, at);
-  Scores scores;
-  Probabilities probabilities;
-  sync_named_barrier<scores_started, consumer_threads>();  // tile 0's scores go first
-  start_scores<1>(shared, at_tile.parity, scores);
-  arrive_named_barrier<scores_started + 1, consumer_threads>();
-  wgmma_wait<0>();
-  hold(scores);
-  if (at_tile.is_last)
-    release(barriers.q_empty, at);
-  sync_named_barrier<probabilities_ready, consumer_threads>();
-  adopt_maxima(softmax, shared.maxima[0], at.warp, at.lane);
-  rescale(out, softmax.factor);
-  take_softmax<1>(call, shared, rows, at_tile, at, scores, probabilities, softmax);
-  arrive_named_barrier<probabilities_ready + 1, consumer_threads>();
-  start_other_product<0>(shared, 1, out);
-  add_probabilities(scores, softmax);
-  finish_product(barriers.empty[0], 1, at, out);
-  rescale(out, softmax.factor);
-  start_own_product<1>(shared, 1, probabilities, out);
-  finish_product(barriers.empty[1], 1, at, out);
-}
-
-// Consumer 1, a request's last tile if it is tile 0.
-__device__ __forceinline__ void finish_odd(SharedStorage& shared, const Position& at,
-                                           RunningSoftmax& softmax, Output& out) {
-  sync_named_barrier<probabilities_ready, consumer_threads>();
-  adopt_maxima(softmax, shared.maxima[0], at.warp, at.lane);
-  rescale(out, softmax.factor);
-  start_other_product<0>(shared, 1, out);
-  finish_product(shared.barriers.empty[0], 1, at, out);
-}
-
 // `parity` is that of the barriers of this consumer's tile, flipped once per tile.
-template <int consumer>
 __device__ __forceinline__ void process_request(const PagedDecodeArguments& call,
                                                 SharedStorage& shared, const DecodeRange& range,
                                                 const RowRange& rows, const Position& at,
@@ -290,23 +268,17 @@ __device__ __forceinline__ void process_request(const PagedDecodeArguments& call
 #pragma unroll 1
   for (int block = range.first_block; block < range.end_block; block += 2) {
     const bool has_second = block + 1 < range.end_block;
-    if constexpr (consumer == 0) {
-      const Tile tile = {block * tile_tokens, parity, block + 2 >= range.end_block};
-      process_first(call, shared, rows, tile, has_second, at, softmax, out);
+    const int own_block = block + at.consumer;
+    const Tile tile = {own_block * tile_tokens, parity};
+    process_pair(call, shared, rows, tile, has_second, own_block + 2 >= range.end_block, at,
+                 softmax, out);
+    if (own_block < range.end_block)
       parity ^= 1;
-    } else if (has_second) {
-      const Tile tile = {(block + 1) * tile_tokens, parity, block + 3 >= range.end_block};
-      process_second(call, shared, rows, tile, at, softmax, out);
-      parity ^= 1;
-    } else {
-      finish_odd(shared, at, softmax, out);
-    }
   }
-  if (consumer == 1 && range.first_block + 1 == range.end_block)
-    release(shared.barriers.q_empty, at);  // there was no tile 1: the queries were not read
+  if (range.first_block + at.consumer >= range.end_block)
+    release(shared.barriers.q_empty, at);  // this consumer had no tile
 }
 
-template <int consumer>
 __device__ __forceinline__ void consume(const SeesawDecodeArguments& arguments,
                                         SharedStorage& shared, const SchedulePart& part,
                                         const Position& at) {
@@ -326,10 +298,10 @@ __device__ __forceinline__ void consume(const SeesawDecodeArguments& arguments,
       wait(shared_address(&shared.barriers.q_full), q_parity);
       fence_proxy_async();  // the queries came by ordinary copies
       q_parity ^= 1;
-      process_request<consumer>(call, shared, range, rows, at, parity, softmax, out);
-      add_sums<consumer>(shared, softmax, at);
+      process_request(call, shared, range, rows, at, parity, softmax, out);
+      add_sums(shared, softmax, at);
     }
-    store_output<consumer>(call, range, rows, softmax, at, out);
+    store_output(call, range, rows, softmax, at, out);
   }
 }
 
@@ -341,25 +313,17 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   const unsigned misalignment = shared_address(shared_bytes) % 1024;
   SharedStorage& shared = *reinterpret_cast<SharedStorage*>(
       shared_bytes + (misalignment > 0 ? 1024 - misalignment : 0));
-  init_shared(shared);
+  init_barriers(shared.barriers);
   launch_dependent_grids();  // the combine kernel waits for this grid's end by itself
-  const int warpgroup = threadIdx.x / warpgroup_threads;
-  const Position at = {static_cast<int>(threadIdx.x / 32 % 4), static_cast<int>(threadIdx.x % 32)};
+  const int warpgroup = warp_uniform(threadIdx.x / warpgroup_threads);
+  const int warp = warp_uniform(threadIdx.x / 32 % 4);
+  const int lane = threadIdx.x % 32;
   const SchedulePart part = arguments.call.parts[blockIdx.y];
   if (warpgroup == num_consumers) {
     decrease_registers<producer_registers>();
-    if (at.warp == 0) {
-      produce_tiles<0>(arguments, shared, part, at.lane);
-    } else if (at.warp == 1) {
-      produce_tiles<1>(arguments, shared, part, at.lane);
-    } else {
-      produce_queries(arguments, shared, part, threadIdx.x - consumer_threads - num_consumers * 32);
-    }
-  } else if (warpgroup == 0) {
-    increase_registers<consumer_registers>();
-    consume<0>(arguments, shared, part, at);
+    produce(arguments, shared, part, warp, lane);
   } else {
     increase_registers<consumer_registers>();
-    consume<1>(arguments, shared, part, at);
+    consume(arguments, shared, part, {warpgroup, warp, lane});
   }
 }

@@ -1,10 +1,10 @@
 // Split-KV decode for few query rows over a latent cache (MLA), by wgmma and TMA with the operands
 // swapped: tokens on M, query rows on N in steps of 8, so that no head is padded to a tile of 64.
-// Grid: x = kv heads, y = parts of the schedule / consumers.
+// Grid: x = kv heads, y = parts of the schedule.
 //
-// Each consumer warpgroup works on a part of its own: S^T = K Q^T, softmax over tokens, P to shared
-// memory, O^T += V^T P^T, with V read from the K tile. One producer warp per consumer keeps its
-// ring of tiles full, box by box as the consumer is done with them.
+// The consumer warpgroups take a request's tiles in turn: S^T = K Q^T, softmax over tokens, P to
+// shared memory, O^T += V^T P^T, with V read from the K tile; at its end they merge their outputs. One
+// producer warp per consumer keeps its ring of boxes full.
 #include "kernel_config.cuh"
 
 #include "device/barrier_sm90.cuh"
@@ -12,8 +12,10 @@
 #include "device/matrix_descriptor_sm90.cuh"
 #include "device/registers_sm90.cuh"
 #include "device/swapped_decode_block.cuh"
+#include "device/swapped_decode_output.cuh"
 #include "device/swapped_decode_producer.cuh"
 #include "device/swapped_decode_softmax.cuh"
+#include "device/warp_uniform.cuh"
 #include "device/wgmma_sm90.cuh"
 #include "interface/swapped_decode_arguments.h"
 
@@ -34,27 +36,20 @@ __device__ __forceinline__ void init_barriers(SharedStorage& shared) {
   const int lane = threadIdx.x % 32;
   if (consumer < config::num_consumers) {
     ConsumerBarriers& barriers = shared.barriers[consumer];
-    constexpr int warps = 4;  // that release a box, and the queries
+    constexpr int warps = 4;  // that release a box
     if (lane < config::ring_boxes)
       init_barrier(shared_address(&barriers.box_empty[lane]), warps);
     if (lane < 2)
       init_barrier(shared_address(&barriers.tile_full[lane]), 1);
-    if (lane == 2)
-      init_barrier(shared_address(&barriers.q_full), 1);
-    if (lane == 3)
-      init_barrier(shared_address(&barriers.q_empty), warps);
+    if (consumer == 0 && lane < query_stages) {
+      init_barrier(shared_address(&shared.query_barriers.full[lane]), 1);
+      init_barrier(shared_address(&shared.query_barriers.empty[lane]),
+                   config::num_consumers * warps);
+    }
     fence_barrier_init();
   }
   __syncthreads();  // barriers are ready for all roles
 }
-
-struct Position {
-  int consumer;
-  int warp;  // of the warpgroup
-  int lane;
-};
-
-using Output = float[num_value_boxes][rows / 2];
 
 // One arrival per warp: its lanes have no access of the shared memory left.
 __device__ __forceinline__ void release(unsigned long long& barrier, const Position& at) {
@@ -90,9 +85,10 @@ __device__ __forceinline__ unsigned recomputed(unsigned value) {
 }
 
 __device__ __forceinline__ void compute_scores(const ConsumerStorage& storage,
+                                               const QueryStorage& query_rows,
                                                const RingPosition& ring, Scores& scores) {
   const unsigned long long all_queries =
-      make_matrix_descriptor(recomputed(shared_address(storage.q)), 0, 1024, Swizzle::b128);
+      make_matrix_descriptor(recomputed(shared_address(query_rows.boxes)), 0, 1024, Swizzle::b128);
   wgmma_fence();
 #pragma unroll
   for (int i = 0; i < num_boxes; ++i) {
@@ -109,27 +105,6 @@ __device__ __forceinline__ void compute_scores(const ConsumerStorage& storage,
   wgmma_commit();
   wgmma_wait<0>();
   hold(scores);
-}
-
-__device__ __forceinline__ void rescale_output(Output& out, const float (&factors)[row_tiles][2]) {
-  bool is_changed = false;
-#pragma unroll
-  for (int j = 0; j < row_tiles; ++j) {
-    is_changed = is_changed || factors[j][0] != 1.0f || factors[j][1] != 1.0f;
-  }
-  if (!__any_sync(0xffffffffu, is_changed))
-    return;
-#pragma unroll
-  for (int box = 0; box < num_value_boxes; ++box) {
-#pragma unroll
-    for (int j = 0; j < row_tiles; ++j) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        out[box][score_index(j, half, 0)] *= factors[j][0];
-        out[box][score_index(j, half, 1)] *= factors[j][1];
-      }
-    }
-  }
 }
 
 template <int box>
@@ -174,24 +149,26 @@ __device__ __forceinline__ void accumulate_output(const ConsumerStorage& storage
 }
 
 __device__ __forceinline__ void process_tile(const PagedDecodeArguments& call,
-                                             ConsumerStorage& storage, ColumnParts& parts,
-                                             ConsumerBarriers& barriers, const RingPosition& ring,
-                                             const DecodeRange& range, int block,
+                                             SharedStorage& shared, const RingPosition& ring,
+                                             const DecodeRange& range, int block, unsigned stage,
                                              const Position& at, RunningSoftmax& softmax,
                                              Output& out) {
+  ConsumerStorage& storage = shared.consumers[at.consumer];
+  ColumnParts& parts = shared.column_parts[at.consumer];
+  ConsumerBarriers& barriers = shared.barriers[at.consumer];
   const int first_token = block * tile_tokens;
   wait(shared_address(&barriers.tile_full[ring.tile % 2]), ring.tile / 2 % 2);
   if (range.seqlen_kv - first_token < tile_tokens) {
     clear_rows(storage, ring, range.seqlen_kv - first_token, at);
   }
   Scores scores;
-  compute_scores(storage, ring, scores);
+  compute_scores(storage, shared.queries[stage], ring, scores);
 #pragma unroll
   for (int i = 0; i < num_boxes - num_value_boxes; ++i) {
     release(barriers.box_empty[ring.slot(i)], at);
   }
-  if (block == range.end_block - 1)
-    release(barriers.q_empty, at);
+  if (block + config::num_consumers >= range.end_block)
+    release(shared.query_barriers.empty[stage], at);
   mask_scores(scores, call.softmax_scale * log2_e, first_token, range.seqlen_kv, call.seqlen_q,
               at.warp, at.lane);
   store_row_maxima(parts, at.warp, at.lane, scores);
@@ -205,77 +182,12 @@ __device__ __forceinline__ void process_tile(const PagedDecodeArguments& call,
   accumulate_output(storage, barriers, ring, at, out);
 }
 
-// Where a row of this thread goes: the output, or a piece's partial results.
-__device__ __forceinline__ void store_row(const PagedDecodeArguments& call,
-                                          const DecodeRange& range, const Position& at,
-                                          const Output& out, int row, float sum, float maximum,
-                                          int j, int c) {
-  const bool sees_nothing = sum == 0.0f;
-  const float scale = sees_nothing ? 0.0f : 1.0f / sum;
-  const float lse = sees_nothing ? negative_infinity() : (maximum + log2_approximate(sum)) * ln_2;
-  const int kv_head = blockIdx.x;
-  const int query = row / config::q_per_kv;
-  const int head = kv_head * config::q_per_kv + row % config::q_per_kv;
-  const long long partial_row =
-      (static_cast<long long>(range.piece) * call.num_kv_heads + kv_head) *
-          (call.seqlen_q * config::q_per_kv) +
-      row;
-  Element* final_row = static_cast<Element*>(call.out) + range.request * call.out_strides.batch +
-                       query * call.out_strides.token + head * call.out_strides.head;
-  float* piece_row = call.partial.out + partial_row * config::head_dim_v;
-#pragma unroll
-  for (int box = 0; box < num_value_boxes; ++box) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int column = box * box_columns + at.warp * 16 + at.lane / 4 + half * 8;
-      const float value = out[box][score_index(j, half, c)] * scale;
-      if (range.piece < 0) {
-        final_row[column] = static_cast<Element>(pack_pair<config::dtype>(value, 0.0f));
-      } else {
-        piece_row[column] = value;
-      }
-    }
-  }
-  if (at.warp == 0 && at.lane < 4) {
-    if (range.piece >= 0) {
-      call.partial.lse[partial_row] = lse;
-    } else if (call.lse != nullptr) {
-      call.lse[range.request * call.lse_strides.batch + query * call.lse_strides.token +
-               head * call.lse_strides.head] = lse;
-    }
-  }
-}
-
-__device__ __forceinline__ void store_output(const PagedDecodeArguments& call, ColumnParts& parts,
-                                             const DecodeRange& range, const Position& at,
-                                             RunningSoftmax& softmax, const Output& out) {
-  sync_consumer(at.consumer);  // the last tile's maxima are no longer read
-  store_column_parts(parts, at.warp, at.lane, softmax.sum, [](float a, float b) { return a + b; });
-  sync_consumer(at.consumer);  // every warp's sums are written
-#pragma unroll
-  for (int j = 0; j < row_tiles; ++j) {
-    const float2 sums =
-        merge_column_parts(parts, j, at.lane, [](float a, float b) { return a + b; });
-#pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      const int row = j * 8 + at.lane % 4 * 2 + c;
-      if (row < call.seqlen_q * config::q_per_kv) {
-        store_row(call, range, at, out, row, c == 0 ? sums.x : sums.y, softmax.maximum[j][c], j, c);
-      }
-    }
-  }
-  sync_consumer(at.consumer);  // the sums are no longer read
-}
-
 __device__ __forceinline__ void consume(const SwappedDecodeArguments& arguments,
                                         SharedStorage& shared, const SchedulePart& part,
                                         const Position& at) {
-  ConsumerStorage& storage = shared.consumers[at.consumer];
-  ColumnParts& parts = shared.column_parts[at.consumer];
-  ConsumerBarriers& barriers = shared.barriers[at.consumer];
   const PagedDecodeArguments& call = arguments.call;
   RingPosition ring;
-  unsigned q_parity = 0;
+  unsigned loads = 0;  // of queries
   for (int request = part.first_request; request < end_request_of(part); ++request) {
     const DecodeRange range = range_of(call, part, request);
     RunningSoftmax softmax;
@@ -288,15 +200,19 @@ __device__ __forceinline__ void consume(const SwappedDecodeArguments& arguments,
         out[box][i] = 0.0f;
     }
     if (has_tiles(range)) {
-      wait(shared_address(&barriers.q_full), q_parity);
-      q_parity ^= 1;
+      const unsigned stage = loads % query_stages;
+      wait(shared_address(&shared.query_barriers.full[stage]), loads / query_stages % 2);
+      ++loads;
+      const int first = range.first_block + at.consumer;
+      if (first >= range.end_block)
+        release(shared.query_barriers.empty[stage], at);  // no tile for this consumer
 #pragma unroll 1
-      for (int block = range.first_block; block < range.end_block; ++block) {
-        process_tile(call, storage, parts, barriers, ring, range, block, at, softmax, out);
+      for (int block = first; block < range.end_block; block += config::num_consumers) {
+        process_tile(call, shared, ring, range, block, stage, at, softmax, out);
         ring.advance();
       }
     }
-    store_output(call, parts, range, at, softmax, out);
+    finish_request(call, shared, range, at, softmax, out);
   }
 }
 
@@ -310,20 +226,21 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
       shared_bytes + (misalignment > 0 ? 1024 - misalignment : 0));
   init_barriers(shared);
   launch_dependent_grids();  // the combine kernel waits for this grid's end by itself
-  const int warpgroup = threadIdx.x / warpgroup_threads;
-  const int warp = threadIdx.x / 32 % 4;
+  const SchedulePart part = arguments.call.parts[blockIdx.y];
+  const int warpgroup = warp_uniform(threadIdx.x / warpgroup_threads);
+  const int warp = warp_uniform(threadIdx.x / 32 % 4);
   const int lane = threadIdx.x % 32;
   if (warpgroup == config::num_consumers) {
     if constexpr (moves_registers)
       decrease_registers<producer_registers>();
     if (warp < config::num_consumers) {
-      const int part = blockIdx.y + warp * gridDim.y;
-      produce(arguments, shared, arguments.call.parts[part], warp, lane);
+      produce_tiles(arguments, shared, part, warp, lane);
+    } else if (warp == config::num_consumers && lane == 0) {
+      produce_queries(arguments, shared, part);
     }
   } else {
     if constexpr (moves_registers)
       increase_registers<consumer_registers>();
-    const int part = blockIdx.y + warpgroup * gridDim.y;
-    consume(arguments, shared, arguments.call.parts[part], {warpgroup, warp, lane});
+    consume(arguments, shared, part, {warpgroup, warp, lane});
   }
 }

@@ -138,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
       wait(empty, 1);
       copy(arguments, shared, full);
     }
-    arrive_named_barrier<1, 256>();
+    arrive_named_barrier<256>(1);
   } else {
     increase_registers<240>();
     wait(full, 0);
@@ -150,6 +150,6 @@ extern "C" __global__ void __launch_bounds__(256, 1)
     multiply_bytes(arguments.chosen, shared, out);
     store(shared + threadIdx.x * 16, out);
     arrive(empty);
-    sync_named_barrier<1, 256>();
+    sync_named_barrier<256>(1);
   }
 }

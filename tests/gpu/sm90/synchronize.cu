@@ -24,16 +24,16 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(384, 1)
     decrease_registers<24>();
     for (int round = 0; round < rounds; ++round) {
       values[thread] = thread + round;
-      arrive_named_barrier<1, 384>();  // values are written: the others wait
-      sync_named_barrier<2, 384>();    // values are read: the others arrive
+      arrive_named_barrier<384>(1);  // values are written: the others wait
+      sync_named_barrier<384>(2);    // values are read: the others arrive
     }
   } else {
     increase_registers<240>();
     int partial = 0;
     for (int round = 0; round < rounds; ++round) {
-      sync_named_barrier<1, 384>();
+      sync_named_barrier<384>(1);
       partial += values[127 - thread];
-      arrive_named_barrier<2, 384>();
+      arrive_named_barrier<384>(2);
     }
     atomicAdd(&sum, partial);
   }
