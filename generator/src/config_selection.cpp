@@ -112,7 +112,8 @@ constexpr int most_swapped_rows = 16;  // beyond, wgmma of 64 rows is as fast: m
 bool is_latent_on_hopper(const AttentionDescriptor& descriptor, const TargetDevice& device) {
   return device.arch == "sm_90a" && descriptor.value_source == ValueSource::prefix_of_k &&
          descriptor.head_dim_qk % box_columns == 0 && descriptor.head_dim_v % box_columns == 0 &&
-         descriptor.page_size % tile_tokens == 0 &&
+         (descriptor.page_size % tile_tokens == 0 || descriptor.page_size == 32 ||
+          descriptor.page_size == 16) &&
          (descriptor.mask == MaskKind::none || descriptor.mask == MaskKind::causal);
 }
 
@@ -175,22 +176,21 @@ CombineConfig select_combine(const AttentionDescriptor& descriptor, const Target
   return config;
 }
 
-// A partial result is written once and read once, 4 bytes a value, mostly in L2, which is about twice
-// as fast as the memory that a block of the cache comes from.
+// A partial result is written once and read once, 4 bytes a value.
 int piece_units(const AttentionDescriptor& descriptor, int block_n) {
   const std::int64_t rows = std::int64_t{descriptor.max_seqlen_q} * descriptor.q_per_kv();
   const int columns = descriptor.value_source == ValueSource::prefix_of_k
                           ? descriptor.head_dim_qk
                           : descriptor.head_dim_qk + descriptor.head_dim_v;
   const std::int64_t block_bytes = std::int64_t{block_n} * columns * size_bytes(descriptor.dtype_kv);
-  const std::int64_t piece_bytes = rows * descriptor.head_dim_v * 4 * 2 / 2;
+  const std::int64_t piece_bytes = rows * descriptor.head_dim_v * 4 * 2;
   return static_cast<int>(piece_bytes * kernel_interface::block_units / block_bytes);
 }
 
 // Measured on an H200: how long a block takes where it is in L2, of its time from memory.
 int block_percent(const AttentionDescriptor& descriptor, const KernelConfig& decode) {
   if (std::holds_alternative<SwappedDecodeConfig>(decode)) {
-    return 75;
+    return 60;  // two tiles at a time
   }
   const int rows = descriptor.max_seqlen_q * descriptor.q_per_kv();
   return std::holds_alternative<SeesawDecodeConfig>(decode) && rows <= 64 ? 90 : 100;

@@ -1,5 +1,7 @@
 #include "latent_arguments.hpp"
 
+#include <algorithm>
+
 #include "driver.hpp"
 #include "tensor_map.hpp"
 
@@ -37,7 +39,7 @@ TensorMapShape cache_shape(const AttentionDescriptor& descriptor, const DecodeCa
                          stride_bytes(descriptor.num_kv_heads, strides.head, type),
                          stride_bytes(pages, strides.block, type),
                          stride_bytes(requests, strides.batch, type)};
-  shape.box = {box_columns, tile_tokens, 1, 1, 1};
+  shape.box = {box_columns, std::min(tile_tokens, descriptor.page_size), 1, 1, 1};
   shape.swizzle = Swizzle::b128;
   return shape;
 }

@@ -65,8 +65,7 @@ void launch_attention(const DecodePlan& plan, const DecodeCall& call,
 }
 
 // How the combine kernel shares its work out. Whole rows if they are enough for all warps of the
-// device; else chunks of them, and several warps per chunk: as many as have all their pieces in flight
-// at once, and more while the device has room.
+// device; else chunks of them, and several warps per chunk while the device has room.
 struct CombineShape {
   bool splits_rows = false;
   int warps_per_unit = 1;
@@ -74,7 +73,6 @@ struct CombineShape {
 };
 
 CombineShape shape_combine(const DecodePlan& plan, std::int64_t num_rows, int num_warps) {
-  constexpr int pieces_in_flight = 8;  // of a chunk, as kernels/combine_splits.cu
   const std::int64_t room = std::int64_t{plan.kernels().target.num_sms} * num_warps;
   CombineShape shape;
   shape.units = num_rows;
@@ -87,8 +85,7 @@ CombineShape shape_combine(const DecodePlan& plan, std::int64_t num_rows, int nu
   // Per request, on average, if the schedule fills all parts.
   const int pieces = plan.grid().num_parts / plan.batch() + 1;
   while (shape.warps_per_unit < num_warps && shape.warps_per_unit < pieces &&
-         (shape.warps_per_unit * pieces_in_flight < pieces ||
-          shape.units * shape.warps_per_unit * 2 <= room)) {
+         shape.units * shape.warps_per_unit * 2 <= room) {
     shape.warps_per_unit *= 2;
   }
   return shape;

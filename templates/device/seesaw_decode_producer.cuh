@@ -17,27 +17,27 @@ constexpr int query_threads = warpgroup_threads;
 // Two quarters of a tile: those of one consumer's columns.
 __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments,
                                           SharedStorage& shared, int tile, int half,
-                                          unsigned parity, int request, int token, int page) {
+                                          unsigned parity, unsigned long long policy, int request,
+                                          int token, const TilePages& pages) {
   const int batch = request * arguments.kv_batch_step;
   const int kv_head = blockIdx.x / arguments.row_tiles;
-  const auto load = [&](int box, unsigned full) {
-    load_tensor(shared_address(shared.kv[tile][box]), arguments.kv, full, box * box_columns,
-                token % config::page_size, kv_head, page, batch);
-  };
 #pragma unroll 1
   for (int quarter = half * 2; quarter < half * 2 + 2; ++quarter) {
-    const bool has_others = quarter_has_others(tile, quarter);
+    const int boxes =
+        quarter_boxes + (quarter_has_others(tile, quarter) ? num_boxes - num_value_boxes : 0);
     const unsigned full = shared_address(&shared.barriers.full[tile][quarter]);
     wait(shared_address(&shared.barriers.empty[tile][quarter]), parity ^ 1);
-    arrive_expect_bytes(
-        full, (quarter_boxes + (has_others ? num_boxes - num_value_boxes : 0)) * box_bytes);
+    arrive_expect_bytes(full, boxes * box_bytes);
+#pragma unroll 1
+    for (int i = 0; i < boxes; ++i) {
+      const int box =
+          i < quarter_boxes ? quarter * quarter_boxes + i : num_value_boxes + i - quarter_boxes;
 #pragma unroll
-    for (int i = 0; i < quarter_boxes; ++i)
-      load(quarter * quarter_boxes + i, full);
-    if (has_others) {
-#pragma unroll
-      for (int box = num_value_boxes; box < num_boxes; ++box)
-        load(box, full);
+      for (int j = 0; j < pages_per_tile; ++j) {
+        load_tensor(shared_address(&shared.kv[tile][box][j * page_tokens * box_columns]),
+                    arguments.kv, full, policy, box * box_columns, token % config::page_size, kv_head,
+                    pages.page[j], batch);
+      }
     }
   }
 }
@@ -71,13 +71,14 @@ __device__ __forceinline__ void load_queries(const PagedDecodeArguments& call,
 // One of the warpgroup's four warps: each loads one half of one tile of every pair, and its share of a
 // request's query rows before the first pair. The first tile of a request is always tile 0.
 __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
-                                        SharedStorage& shared, const SchedulePart& part, int warp,
-                                        int lane) {
+                                        SharedStorage& shared, const SchedulePart& part,
+                                        const FirstTiles& first, int warp, int lane) {
   const int tile = warp / 2;
   const int half = warp % 2;
   unsigned parity = 0;
   unsigned q_parity = 0;
-  for_each_tile(arguments.call, part, lane, [&](const DecodeRange& range, int block, int page) {
+  const unsigned long long policy = make_cache_policy(is_short(part, first.range));
+  for_each_tile(arguments.call, part, first, lane, [&](const DecodeRange& range, int block, const TilePages& pages) {
     if (block == range.first_block) {
       wait(shared_address(&shared.barriers.q_empty), q_parity ^ 1);  // the rows before are not read
       load_queries(arguments.call, shared, range.request, blockIdx.x / arguments.row_tiles,
@@ -87,7 +88,7 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
     if ((block - range.first_block) % 2 != tile)
       return;
     if (lane == 0)
-      load_half(arguments, shared, tile, half, parity, range.request, block * tile_tokens, page);
+      load_half(arguments, shared, tile, half, parity, policy, range.request, block * tile_tokens, pages);
     __syncwarp();
     parity ^= 1;
   });

@@ -20,7 +20,6 @@ constexpr int num_threads = (config::num_consumers + 1) * warpgroup_threads;
 
 static_assert(config::head_dim_qk % box_columns == 0 && config::head_dim_v % box_columns == 0,
               "heads are loaded in boxes of 64 columns");
-static_assert(config::page_size % tile_tokens == 0, "a tile lies within one page");
 static_assert(rows % 8 == 0 && rows <= 64, "rows are N of wgmma");
 static_assert(config::ring_boxes >= num_boxes && config::ring_boxes < 2 * num_boxes,
               "a ring holds one tile and part of the next");

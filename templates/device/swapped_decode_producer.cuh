@@ -1,5 +1,6 @@
-// The producers of kernels/swapped_decode_sm90.cu: one warp per consumer keeps its ring of boxes
-// filled by tensor copies, box by box as the consumer is done with them; one loads query rows.
+// The producers of kernels/swapped_decode_sm90.cu: two warps per consumer keep its ring of boxes filled
+// by tensor copies, box by box as the consumer is done with them: one thread starts a copy in about 80
+// clocks, too slow alone for a tile that is waited for.
 #pragma once
 
 #include "device/barrier_sm90.cuh"
@@ -11,57 +12,69 @@
 
 using namespace attnjit::kernel_interface;
 
-__device__ __forceinline__ void load_tile(const SwappedDecodeArguments& arguments,
-                                          ConsumerStorage& storage, ConsumerBarriers& barriers,
-                                          const RingPosition& at, int request, int token,
-                                          int page) {
+constexpr int warps_per_ring = 2;
+
+// Every second box of a tile, from `share`; the other warp of this consumer loads the rest.
+__device__ __forceinline__ void load_boxes(const SwappedDecodeArguments& arguments,
+                                           ConsumerStorage& storage, ConsumerBarriers& barriers,
+                                           const RingPosition& at, int share,
+                                           unsigned long long policy, int request, int token,
+                                           const TilePages& pages) {
   const unsigned full = shared_address(&barriers.tile_full[at.tile % 2]);
   const int batch = request * arguments.kv_batch_step;
+  const int boxes = (num_boxes - share + warps_per_ring - 1) / warps_per_ring;
 #pragma unroll 1
-  for (int i = 0; i < num_boxes; ++i) {
+  for (int i = share; i < num_boxes; i += warps_per_ring) {
     const int slot = at.slot(i);
     wait(shared_address(&barriers.box_empty[slot]), at.parity_of(i) ^ 1);
-    if (i == 0)
-      arrive_expect_bytes(full, tile_bytes);
-    load_tensor(shared_address(storage.kv[slot]), arguments.kv, full, box_at(i) * box_columns,
-                token % config::page_size, blockIdx.x, page, batch);
+    if (i == share)
+      arrive_expect_bytes(full, boxes * box_elements * 2);
+#pragma unroll
+    for (int j = 0; j < pages_per_tile; ++j) {
+      load_tensor(shared_address(&storage.kv[slot][j * page_tokens * box_columns]), arguments.kv,
+                  full, policy, box_at(i) * box_columns, token % config::page_size, blockIdx.x,
+                  pages.page[j], batch);
+    }
   }
 }
 
-// One warp.
-__device__ __forceinline__ void produce_tiles(const SwappedDecodeArguments& arguments,
-                                              SharedStorage& shared, const SchedulePart& part,
-                                              int consumer, int lane) {
+// One thread. `loads` counts the requests whose rows were loaded before.
+__device__ __forceinline__ void load_queries(const SwappedDecodeArguments& arguments,
+                                             SharedStorage& shared, unsigned loads, int request) {
+  const int num_rows = arguments.call.seqlen_q * config::q_per_kv;
+  const unsigned stage = loads % query_stages;
+  const unsigned full = shared_address(&shared.query_barriers.full[stage]);
+  wait(shared_address(&shared.query_barriers.empty[stage]), loads / query_stages % 2 ^ 1);
+  arrive_expect_bytes(full, num_boxes * num_rows * box_columns * 2);
+#pragma unroll 1
+  for (int box = 0; box < num_boxes; ++box) {
+    load_tensor(shared_address(shared.queries[stage].boxes[box]), arguments.q, full,
+                box * box_columns, blockIdx.x * config::q_per_kv, 0, request);
+  }
+}
+
+// One of the producer warps: two per consumer, the last loads query rows too.
+__device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
+                                        SharedStorage& shared, const SchedulePart& part,
+                                        const FirstTiles& first, int warp, int lane) {
+  const int consumer = warp / warps_per_ring;
+  const bool has_queries = warp == config::num_consumers * warps_per_ring - 1;
   RingPosition ring;
-  for_each_tile(arguments.call, part, lane, [&](const DecodeRange& range, int block, int page) {
+  unsigned loads = 0;
+  const unsigned long long policy = make_cache_policy(is_short(part, first.range));
+  for_each_tile(arguments.call, part, first, lane, [&](const DecodeRange& range, int block, const TilePages& pages) {
+    if (block == range.first_block) {
+      if (has_queries && lane == 0)
+        load_queries(arguments, shared, loads, range.request);
+      ++loads;
+    }
     if ((block - range.first_block) % config::num_consumers != consumer)
       return;
     if (lane == 0) {
-      load_tile(arguments, shared.consumers[consumer], shared.barriers[consumer], ring,
-                range.request, block * tile_tokens, page);
+      load_boxes(arguments, shared.consumers[consumer], shared.barriers[consumer], ring,
+                 warp % warps_per_ring, policy, range.request, block * tile_tokens, pages);
     }
     __syncwarp();
     ring.advance();
   });
-}
-
-// One thread.
-__device__ __forceinline__ void produce_queries(const SwappedDecodeArguments& arguments,
-                                                SharedStorage& shared, const SchedulePart& part) {
-  const int num_rows = arguments.call.seqlen_q * config::q_per_kv;
-  unsigned loads = 0;
-  for (int request = part.first_request; request < end_request_of(part); ++request) {
-    if (!has_tiles(range_of(arguments.call, part, request)))
-      continue;
-    const unsigned stage = loads % query_stages;
-    const unsigned full = shared_address(&shared.query_barriers.full[stage]);
-    wait(shared_address(&shared.query_barriers.empty[stage]), loads / query_stages % 2 ^ 1);
-    arrive_expect_bytes(full, num_boxes * num_rows * box_columns * 2);
-#pragma unroll 1
-    for (int box = 0; box < num_boxes; ++box) {
-      load_tensor(shared_address(shared.queries[stage].boxes[box]), arguments.q, full,
-                  box * box_columns, blockIdx.x * config::q_per_kv, 0, request);
-    }
-    ++loads;
-  }
 }

@@ -41,13 +41,22 @@ __device__ __forceinline__ void load_tensor(unsigned destination, const TensorMa
       : "memory");
 }
 
+// How long L2 keeps what a copy brings. PTX ISA 9.7.9.14, createpolicy.
+__device__ __forceinline__ unsigned long long make_cache_policy(bool evict_first) {
+  unsigned long long first;
+  unsigned long long normal;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
+  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
+  return evict_first ? first : normal;
+}
+
 __device__ __forceinline__ void load_tensor(unsigned destination, const TensorMap& map,
-                                            unsigned barrier, int x0, int x1, int x2, int x3,
-                                            int x4) {
+                                            unsigned barrier, unsigned long long policy, int x0,
+                                            int x1, int x2, int x3, int x4) {
   asm volatile(
-      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-      "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(destination),
-      "l"(&map), "r"(barrier), "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
+      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".L2::cache_hint [%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8;" ::"r"(destination),
+      "l"(&map), "r"(barrier), "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "l"(policy)
       : "memory");
 }
 

@@ -53,14 +53,16 @@ ATTNJIT_HOST_DEVICE inline long long units_per_part(long long total_units, int n
   return even > block_units ? even : block_units;
 }
 
-// Two ways to cut: into as many parts as there are, all alike; and so that requests of equal length
-// are cut at their ends, or all in the same places, which leaves some parts empty.
-constexpr int num_cuttings = 2;
+// Ways to cut: into as many parts as there are, all alike; so that requests of equal length are cut at
+// their ends, or all in the same places, which leaves some parts empty; into half as many parts and a
+// quarter, which leaves fewer pieces to merge where there is little to compute.
+constexpr int num_cuttings = 4;
 
 ATTNJIT_HOST_DEVICE inline long long units_per_part(long long total_units, int batch, int num_parts,
                                                     int cutting) {
-  if (cutting == 0) {
-    return units_per_part(total_units, num_parts);
+  if (cutting != 1) {
+    const int share = cutting == 0 ? 1 : 2 * (cutting - 1);
+    return units_per_part(total_units, num_parts > share ? num_parts / share : 1);
   }
   const long long request = (total_units + batch - 1) / batch;
   const long long per_part =

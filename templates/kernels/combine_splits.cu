@@ -64,10 +64,21 @@ __device__ __forceinline__ float weight_of(float lse, float maximum) {
 
 __device__ __forceinline__ Weights weigh_pieces(const CombineArguments& arguments, const Row& row,
                                                 int lane) {
+  constexpr int at_once = 4;  // loads in flight
   const float* lse = arguments.partial.lse + row.first_partial;
   Weights weights = {negative_infinity(), 0.0f};
-  for (int piece = lane; piece < row.num_pieces; piece += 32)
-    weights.maximum = fmaxf(weights.maximum, lse[piece * row.partial_stride]);
+  for (int first = lane; first < row.num_pieces; first += 32 * at_once) {
+    float values[at_once];
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+      const int piece = first + i * 32;
+      values[i] =
+          piece < row.num_pieces ? lse[piece * row.partial_stride] : negative_infinity();
+    }
+#pragma unroll
+    for (int i = 0; i < at_once; ++i)
+      weights.maximum = fmaxf(weights.maximum, values[i]);
+  }
 #pragma unroll
   for (int step = 1; step < 32; step *= 2)
     weights.maximum =

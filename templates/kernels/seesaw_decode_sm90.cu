@@ -216,8 +216,8 @@ __device__ __forceinline__ void process_pair(const PagedDecodeArguments& call,
                                              const Position& at, RunningSoftmax& softmax,
                                              Output& out) {
   const bool is_first = at.consumer == 0;
-  RowFactors before_first_product;
-  RowFactors before_second_product;
+  RowFactors factors = {1.0f, 1.0f};         // of the output before tile 0's product
+  RowFactors second_factors = {1.0f, 1.0f};  // before tile 1's
   Scores scores;
   Probabilities probabilities;
   if (is_first || has_second) {
@@ -232,30 +232,32 @@ __device__ __forceinline__ void process_pair(const PagedDecodeArguments& call,
     if (is_last)
       release(shared.barriers.q_empty, at);
   }
-  if (is_first) {
-    take_softmax(call, shared, rows, tile, at, scores, probabilities, softmax,
-                 before_first_product);
-    if (has_second)
-      sync_named_barrier<consumer_threads>(scores_started + 1);
-  } else {
+  if (!is_first) {
     sync_named_barrier<consumer_threads>(probabilities_ready);
-    adopt_maxima(softmax, shared.maxima[0], at.warp, at.lane, before_first_product);
-    if (has_second) {
-      take_softmax(call, shared, rows, tile, at, scores, probabilities, softmax,
-                   before_second_product);
+    adopt_maxima(softmax, shared.maxima[0], at.warp, at.lane, factors);
+  }
+  if (is_first || has_second) {
+    RowFactors own_factors;
+    take_softmax(call, shared, rows, tile, at, scores, probabilities, softmax, own_factors);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      factors[half] = is_first ? own_factors[half] : factors[half];
+      second_factors[half] = own_factors[half];
     }
   }
-  rescale(out, before_first_product);
-  start_product(shared, 0, at, probabilities, out);
-  if (is_first && has_second) {
-    sync_named_barrier<consumer_threads>(probabilities_ready + 1);
-    adopt_maxima(softmax, shared.maxima[1], at.warp, at.lane, before_second_product);
-  }
-  finish_product(shared, 0, at, out);
-  if (has_second) {
-    rescale(out, before_second_product);
-    start_product(shared, 1, at, probabilities, out);
-    finish_product(shared, 1, at, out);
+  if (is_first && has_second)
+    sync_named_barrier<consumer_threads>(scores_started + 1);
+#pragma unroll 1
+  for (int product = 0; product < (has_second ? 2 : 1); ++product) {
+    rescale(out, factors);
+    start_product(shared, product, at, probabilities, out);
+    if (is_first && product == 0 && has_second) {
+      sync_named_barrier<consumer_threads>(probabilities_ready + 1);
+      adopt_maxima(softmax, shared.maxima[1], at.warp, at.lane, second_factors);
+    }
+    finish_product(shared, product, at, out);
+    factors[0] = second_factors[0];
+    factors[1] = second_factors[1];
   }
 }
 
@@ -313,15 +315,16 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   const unsigned misalignment = shared_address(shared_bytes) % 1024;
   SharedStorage& shared = *reinterpret_cast<SharedStorage*>(
       shared_bytes + (misalignment > 0 ? 1024 - misalignment : 0));
+  const SchedulePart part = arguments.call.parts[blockIdx.y];
+  const FirstTiles first = find_first_tiles(arguments.call, part, threadIdx.x % 32);
   init_barriers(shared.barriers);
   launch_dependent_grids();  // the combine kernel waits for this grid's end by itself
   const int warpgroup = warp_uniform(threadIdx.x / warpgroup_threads);
   const int warp = warp_uniform(threadIdx.x / 32 % 4);
   const int lane = threadIdx.x % 32;
-  const SchedulePart part = arguments.call.parts[blockIdx.y];
   if (warpgroup == num_consumers) {
     decrease_registers<producer_registers>();
-    produce(arguments, shared, part, warp, lane);
+    produce(arguments, shared, part, first, warp, lane);
   } else {
     increase_registers<consumer_registers>();
     consume(arguments, shared, part, {warpgroup, warp, lane});

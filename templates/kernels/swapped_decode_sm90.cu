@@ -3,8 +3,7 @@
 // Grid: x = kv heads, y = parts of the schedule.
 //
 // The consumer warpgroups take a request's tiles in turn: S^T = K Q^T, softmax over tokens, P to
-// shared memory, O^T += V^T P^T, with V read from the K tile; at its end they merge their outputs. One
-// producer warp per consumer keeps its ring of boxes full.
+// shared memory, O^T += V^T P^T, with V read from the K tile; at its end they merge their outputs.
 #include "kernel_config.cuh"
 
 #include "device/barrier_sm90.cuh"
@@ -40,7 +39,7 @@ __device__ __forceinline__ void init_barriers(SharedStorage& shared) {
     if (lane < config::ring_boxes)
       init_barrier(shared_address(&barriers.box_empty[lane]), warps);
     if (lane < 2)
-      init_barrier(shared_address(&barriers.tile_full[lane]), 1);
+      init_barrier(shared_address(&barriers.tile_full[lane]), warps_per_ring);
     if (consumer == 0 && lane < query_stages) {
       init_barrier(shared_address(&shared.query_barriers.full[lane]), 1);
       init_barrier(shared_address(&shared.query_barriers.empty[lane]),
@@ -72,37 +71,36 @@ __device__ __forceinline__ void clear_rows(ConsumerStorage& storage, const RingP
   sync_consumer(at.consumer);  // all rows are cleared
 }
 
-__device__ __forceinline__ unsigned long long box_descriptor(const ConsumerStorage& storage,
-                                                             int slot) {
-  return make_matrix_descriptor(shared_address(storage.kv[slot]), 0, 1024, Swizzle::b128);
+__device__ __forceinline__ unsigned long long ring_descriptor(const ConsumerStorage& storage) {
+  return make_matrix_descriptor(warp_uniform(shared_address(storage.kv)), 0, 1024, Swizzle::b128);
 }
 
-// Keeps the compiler from computing what follows from `value` once and for all before a loop, which
-// would take a register for every descriptor of a tile.
-__device__ __forceinline__ unsigned recomputed(unsigned value) {
-  asm volatile("" : "+r"(value));
-  return value;
-}
-
+// Box by box in a loop: code that has to come from memory first is what a short call waits for.
 __device__ __forceinline__ void compute_scores(const ConsumerStorage& storage,
                                                const QueryStorage& query_rows,
                                                const RingPosition& ring, Scores& scores) {
   const unsigned long long all_queries =
-      make_matrix_descriptor(recomputed(shared_address(query_rows.boxes)), 0, 1024, Swizzle::b128);
-  wgmma_fence();
+      make_matrix_descriptor(warp_uniform(shared_address(query_rows.boxes)), 0, 1024, Swizzle::b128);
+  const unsigned long long all_boxes = ring_descriptor(storage);
 #pragma unroll
+  for (int i = 0; i < rows / 2; ++i)
+    scores[i] = 0.0f;
+  hold(scores);
+#pragma unroll 1
   for (int i = 0; i < num_boxes; ++i) {
-    const unsigned long long keys = box_descriptor(storage, ring.slot(i));
+    const unsigned long long keys =
+        advance_matrix_descriptor(all_boxes, ring.slot(i) * box_elements * 2);
     const unsigned long long queries =
         advance_matrix_descriptor(all_queries, box_at(i) * rows * box_columns * 2);
+    wgmma_fence();
 #pragma unroll
     for (int step = 0; step < 4; ++step) {
       wgmma<config::dtype, rows, Major::k, Major::k>(
           scores, advance_matrix_descriptor(keys, step * 32),
-          advance_matrix_descriptor(queries, step * 32), i + step > 0);
+          advance_matrix_descriptor(queries, step * 32), true);
     }
+    wgmma_commit();
   }
-  wgmma_commit();
   wgmma_wait<0>();
   hold(scores);
 }
@@ -122,8 +120,9 @@ __device__ __forceinline__ void accumulate_output(const ConsumerStorage& storage
                                                   ConsumerBarriers& barriers,
                                                   const RingPosition& ring, const Position& at,
                                                   Output& out) {
+  const unsigned long long all_boxes = ring_descriptor(storage);
   const unsigned long long probabilities =
-      make_matrix_descriptor(shared_address(storage.p), 0, 1024, Swizzle::b128);
+      make_matrix_descriptor(warp_uniform(shared_address(storage.p)), 0, 1024, Swizzle::b128);
 #pragma unroll
   for (int box = 0; box < num_value_boxes; ++box) {
     hold(out[box]);
@@ -131,8 +130,8 @@ __device__ __forceinline__ void accumulate_output(const ConsumerStorage& storage
   wgmma_fence();
 #pragma unroll
   for (int box = 0; box < num_value_boxes; ++box) {
-    const unsigned long long values =
-        box_descriptor(storage, ring.slot(num_boxes - num_value_boxes + box));
+    const unsigned long long values = advance_matrix_descriptor(
+        all_boxes, ring.slot(num_boxes - num_value_boxes + box) * box_elements * 2);
 #pragma unroll
     for (int step = 0; step < 4; ++step) {
       wgmma<config::dtype, rows, Major::mn, Major::k>(
@@ -224,20 +223,18 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   const unsigned misalignment = shared_address(shared_bytes) % 1024;
   SharedStorage& shared = *reinterpret_cast<SharedStorage*>(
       shared_bytes + (misalignment > 0 ? 1024 - misalignment : 0));
+  const SchedulePart part = arguments.call.parts[blockIdx.y];
+  const FirstTiles first = find_first_tiles(arguments.call, part, threadIdx.x % 32);
   init_barriers(shared);
   launch_dependent_grids();  // the combine kernel waits for this grid's end by itself
-  const SchedulePart part = arguments.call.parts[blockIdx.y];
   const int warpgroup = warp_uniform(threadIdx.x / warpgroup_threads);
   const int warp = warp_uniform(threadIdx.x / 32 % 4);
   const int lane = threadIdx.x % 32;
   if (warpgroup == config::num_consumers) {
     if constexpr (moves_registers)
       decrease_registers<producer_registers>();
-    if (warp < config::num_consumers) {
-      produce_tiles(arguments, shared, part, warp, lane);
-    } else if (warp == config::num_consumers && lane == 0) {
-      produce_queries(arguments, shared, part);
-    }
+    if (warp < config::num_consumers * warps_per_ring)
+      produce(arguments, shared, part, first, warp, lane);
   } else {
     if constexpr (moves_registers)
       increase_registers<consumer_registers>();

@@ -94,7 +94,7 @@ void add_layouts(Suite& suite) {
       for (const CacheArrangement arrangement :
            {CacheArrangement::pool, CacheArrangement::per_request, CacheArrangement::layered}) {
         for (AttentionDescriptor descriptor :
-             {gqa_descriptor(12, 4, 128, 2), mla_descriptor(16, 2)}) {
+             {gqa_descriptor(12, 4, 128, 2), mla_descriptor(8, 2), mla_descriptor(40, 2)}) {
           descriptor.page_size = page_size;
           descriptor.kv_layout_tag = tag;
           add(suite, "page size " + std::to_string(page_size), descriptor, 2,

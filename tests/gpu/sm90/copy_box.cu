@@ -20,7 +20,8 @@ __device__ __forceinline__ void load_box(const CopyArguments& arguments, unsigne
       load_tensor(destination, arguments.map, barrier, x[0], x[1], x[2], x[3]);
       break;
     default:
-      load_tensor(destination, arguments.map, barrier, x[0], x[1], x[2], x[3], x[4]);
+      load_tensor(destination, arguments.map, barrier, make_cache_policy(true), x[0], x[1], x[2],
+                  x[3], x[4]);
   }
 }
 
