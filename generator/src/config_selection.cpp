@@ -138,7 +138,8 @@ SwappedDecodeConfig select_swapped_decode(const AttentionDescriptor& descriptor,
                                           const TargetDevice& device) {
   auto config = config_for<SwappedDecodeConfig>(descriptor);
   config.block_rows = (descriptor.max_seqlen_q * config.q_per_kv + 7) / 8 * 8;
-  // Two consumers hide each other's waits, as long as both fit in the registers and share V's boxes.
+  // Two consumers hide each other's waits, as long as both fit in the registers and share V's
+  // boxes.
   const bool shares_boxes = config.head_dim_v % (2 * box_columns) == 0;
   config.num_consumers = config.block_rows <= 16 && shares_boxes ? 2 : 1;
   // Boxes of the next tile arrive while this one is used, as many as fit.
@@ -182,7 +183,8 @@ int piece_units(const AttentionDescriptor& descriptor, int block_n) {
   const int columns = descriptor.value_source == ValueSource::prefix_of_k
                           ? descriptor.head_dim_qk
                           : descriptor.head_dim_qk + descriptor.head_dim_v;
-  const std::int64_t block_bytes = std::int64_t{block_n} * columns * size_bytes(descriptor.dtype_kv);
+  const std::int64_t block_bytes =
+      std::int64_t{block_n} * columns * size_bytes(descriptor.dtype_kv);
   const std::int64_t piece_bytes = rows * descriptor.head_dim_v * 4 * 2;
   return static_cast<int>(piece_bytes * kernel_interface::block_units / block_bytes);
 }

@@ -48,7 +48,6 @@ std::optional<DecodeTile> tile_of(const PagedDecodeConfig& config) {
   return DecodeTile{.block_m = config.block_m,
                     .block_n = config.block_n,
                     .q_per_kv = config.q_per_kv,
-                    .parts_per_block = 1,
                     .num_threads = config.num_warps * 32,
                     .shared_memory_bytes = config.shared_memory_bytes};
 }
@@ -57,7 +56,6 @@ std::optional<DecodeTile> tile_of(const SwappedDecodeConfig& config) {
   return DecodeTile{.block_m = config.block_rows,
                     .block_n = wgmma_rows,
                     .q_per_kv = config.q_per_kv,
-                    .parts_per_block = 1,
                     .num_threads = (config.num_consumers + 1) * 128,
                     .shared_memory_bytes = config.shared_memory_bytes};
 }
@@ -66,7 +64,6 @@ std::optional<DecodeTile> tile_of(const SeesawDecodeConfig& config) {
   return DecodeTile{.block_m = wgmma_rows,
                     .block_n = seesaw_tokens,
                     .q_per_kv = config.q_per_kv,
-                    .parts_per_block = 1,
                     .num_threads = 3 * 128,
                     .shared_memory_bytes = config.shared_memory_bytes};
 }

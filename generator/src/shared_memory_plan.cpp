@@ -39,10 +39,10 @@ int shared_memory_bytes(const SwappedDecodeConfig& config) {
   const int ring = config.ring_boxes * tile_tokens * box_columns * element_bytes;
   const int probabilities = config.block_rows * tile_tokens * element_bytes;
   const int queries = query_stages * config.block_rows * config.head_dim_qk * element_bytes;
-  const int merged_vectors = config.num_consumers > 1 ? config.head_dim_v / box_columns /
-                                                            config.num_consumers *
-                                                            (config.block_rows / 8)
-                                                      : 1;
+  const int merged_vectors =
+      config.num_consumers > 1
+          ? config.head_dim_v / box_columns / config.num_consumers * (config.block_rows / 8)
+          : 1;
   const int merge = merged_vectors * warpgroup_threads * vector_bytes + 2 * config.block_rows * 4;
   const int column_parts = 4 * config.block_rows * 4;
   const int barriers = (2 + config.ring_boxes) * barrier_bytes;

@@ -152,7 +152,8 @@ PagedDecodeArguments make_decode_arguments(const AttentionDescriptor& descriptor
   arguments.mask_strides = {broadcast_stride(call.mask, 0), broadcast_stride(call.mask, 1),
                             broadcast_stride(call.mask, 2), broadcast_stride(call.mask, 3)};
   arguments.block_table_stride = call.block_table.strides[0];
-  arguments.block_table_columns = static_cast<int>(std::min<std::int64_t>(call.block_table.shape[1], INT32_MAX));
+  arguments.block_table_columns =
+      static_cast<int>(std::min<std::int64_t>(call.block_table.shape[1], INT32_MAX));
   arguments.seqlen_q = static_cast<int>(call.q.shape[1]);
   arguments.num_kv_heads = descriptor.num_kv_heads;
   arguments.softmax_scale = call.softmax_scale;

@@ -41,7 +41,6 @@ void check_grid_inputs(const DecodeTile& tile, const TargetDevice& device, int n
   TensorChecks checks;
   check_range(checks, "tile.block_m", tile.block_m, most_query_tokens * most_heads);
   check_range(checks, "tile.q_per_kv", tile.q_per_kv, most_heads);
-  check_range(checks, "tile.parts_per_block", tile.parts_per_block, most_threads / 128);
   check_range(checks, "tile.num_threads", tile.num_threads, most_threads);
   check_range(checks, "tile.shared_memory_bytes", tile.shared_memory_bytes, most_bytes);
   check_range(checks, "device.num_sms", device.num_sms, most_multiprocessors);
@@ -87,9 +86,7 @@ DecodeGrid make_decode_grid(const DecodeTile& tile, const TargetDevice& device, 
   grid.num_rows = seqlen_q * tile.q_per_kv;
   grid.row_tiles = (grid.num_rows + tile.block_m - 1) / tile.block_m;
   grid.num_kv_heads = num_kv_heads;
-  grid.parts_per_block = tile.parts_per_block;
   grid.num_parts =
-      tile.parts_per_block *
       choose_num_parts(grid.row_tiles * num_kv_heads, device.num_sms * blocks_per_sm(tile, device));
   return grid;
 }

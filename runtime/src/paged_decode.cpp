@@ -48,7 +48,7 @@ void launch_attention(const DecodePlan& plan, const DecodeCall& call,
   const DecodeGrid& grid = plan.grid();
   LaunchGrid blocks;
   blocks.x = static_cast<unsigned>(grid.row_tiles * grid.num_kv_heads);
-  blocks.y = static_cast<unsigned>(grid.num_parts / grid.parts_per_block);
+  blocks.y = static_cast<unsigned>(grid.num_parts);
   const LoadedKernel& kernel = plan.kernels().attention;
   if (std::holds_alternative<SwappedDecodeConfig>(plan.kernels().config)) {
     const SwappedDecodeArguments swapped =
@@ -80,8 +80,7 @@ CombineShape shape_combine(const DecodePlan& plan, std::int64_t num_rows, int nu
     return shape;
   }
   shape.splits_rows = true;
-  shape.units =
-      num_rows * ceil_divide(plan.kernels().descriptor.head_dim_v, combine_chunk_columns);
+  shape.units = num_rows * ceil_divide(plan.kernels().descriptor.head_dim_v, combine_chunk_columns);
   // Per request, on average, if the schedule fills all parts.
   const int pieces = plan.grid().num_parts / plan.batch() + 1;
   while (shape.warps_per_unit < num_warps && shape.warps_per_unit < pieces &&

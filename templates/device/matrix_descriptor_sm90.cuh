@@ -4,15 +4,17 @@
 // A tile is what one tensor copy writes: R rows of one swizzle width each, or of 16 bytes where
 // there is none. With 16-bit elements (8-bit ones: K-major only, the same bytes):
 //
-// major | swizzle | row bytes W | leading bytes | stride bytes | next k-step     | next tile of K,
-// MN K     | b128    | 128         | not read      | 1024         | +32, 4 per tile | +128 R K |
-// b64     | 64          | not read      | 512          | +32, 2 per tile | +64 R K     | b32     |
-// 32          | not read      | 256          | -               | +32 R K     | none    | 16 | 16 R
-// | 128          | +32 R           | - MN    | b128    | 128         | 128 R         | 1024 | +2048
-// | leading bytes MN    | b64     | 64          | 64 R          | 512          | +1024           |
-// leading bytes MN    | b32     | 32          | 32 R          | 256          | +512            |
-// leading bytes MN    | none    | 16          | 128           | 16 R         | +256            |
-// stride bytes
+// clang-format off
+//   major | swizzle | row bytes W | leading bytes | stride bytes | next k-step     | next tile
+//   K     | b128    | 128         | not read      | 1024         | +32, 4 per tile | +128 R of K
+//   K     | b64     | 64          | not read      | 512          | +32, 2 per tile | +64 R of K
+//   K     | b32     | 32          | not read      | 256          | -               | +32 R of K
+//   K     | none    | 16          | 16 R          | 128          | +32 R           | -
+//   MN    | b128    | 128         | 128 R         | 1024         | +2048           | leading bytes
+//   MN    | b64     | 64          | 64 R          | 512          | +1024           | leading bytes
+//   MN    | b32     | 32          | 32 R          | 256          | +512            | leading bytes
+//   MN    | none    | 16          | 128           | 16 R         | +256            | stride bytes
+// clang-format on
 //
 // The leading bytes of an MN-major operand are not read when it is no wider than one tile. A tile
 // may begin at any row, and the base-offset field stays 0: the swizzle follows address bits 7-9.

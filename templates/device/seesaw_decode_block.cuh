@@ -11,7 +11,7 @@
 constexpr int box_columns = 64;  // 128 bytes: one swizzle span
 constexpr int block_rows = 64;   // M of both products
 constexpr int num_boxes = config::head_dim_qk / box_columns;
-constexpr int half_columns = config::head_dim_v / 2;      // of the output, one consumer's
+constexpr int half_columns = config::head_dim_v / 2;     // of the output, one consumer's
 constexpr int quarter_columns = config::head_dim_v / 4;  // a tile is loaded and released by these
 constexpr int quarter_boxes = quarter_columns / box_columns;
 constexpr int num_value_boxes = 4 * quarter_boxes;
@@ -24,12 +24,13 @@ constexpr int num_threads = consumer_threads + warpgroup_threads;
 
 static_assert(config::head_dim_qk % box_columns == 0, "heads are loaded in boxes of 64 columns");
 static_assert(quarter_columns % box_columns == 0, "a product multiplies whole boxes of V");
-static_assert(num_boxes > num_value_boxes, "probabilities take the place of a box that is no part of V");
+static_assert(num_boxes > num_value_boxes,
+              "probabilities take the place of a box that is no part of V");
 static_assert(config::value_source == ValueSource::prefix_of_k, "V is read from the K tile");
 
-// A tile is loaded and released by quarters of V, two per consumer. The boxes that are no part of V go
-// with the last quarter of the consumer that reads this tile's probabilities, which lie in one of
-// them, from shared memory: the other one.
+// A tile is loaded and released by quarters of V, two per consumer. The boxes that are no part of V
+// go with the last quarter of the consumer that reads this tile's probabilities, which lie in one
+// of them, from shared memory: the other one.
 __device__ constexpr bool quarter_has_others(int tile, int quarter) {
   return quarter == (1 - tile) * 2 + 1;
 }

@@ -1,6 +1,6 @@
-// The output of kernels/seesaw_decode_sm90.cu: one consumer's half of the columns of 64 query rows. A
-// thread has two rows, 16 * warp + lane / 4 and 8 further, and of every eight columns two,
-// 2 * (lane % 4) and the next.
+// The output of kernels/seesaw_decode_sm90.cu: one consumer's half of the columns of 64 query rows.
+// A thread has two rows, 16 * warp + lane / 4 and 8 further, and of every eight columns two, 2 *
+// (lane % 4) and the next.
 #pragma once
 
 #include "device/barrier_sm90.cuh"
@@ -139,8 +139,8 @@ __device__ __forceinline__ void store_output(
     const float sum = softmax.sum[half];
     const bool sees_nothing = sum == 0.0f;
     const float scale = sees_nothing ? 0.0f : 1.0f / sum;
-    const float lse = sees_nothing ? negative_infinity()
-                                   : (softmax.maximum[half] + log2_approximate(sum)) * ln_2;
+    const float lse =
+        sees_nothing ? negative_infinity() : (softmax.maximum[half] + log2_approximate(sum)) * ln_2;
     const int query = row / config::q_per_kv;
     const int head = rows.kv_head * config::q_per_kv + row % config::q_per_kv;
     const bool stores_lse = at.consumer == 0 && at.lane % 4 == 0 && is_valid;
@@ -148,14 +148,14 @@ __device__ __forceinline__ void store_output(
       const long long partial_row =
           (static_cast<long long>(range.piece) * call.num_kv_heads + rows.kv_head) * num_rows + row;
       store_piece_row(
-          call.partial.out + partial_row * config::head_dim_v + at.consumer * half_columns, out, half,
-          scale, is_valid, at);
+          call.partial.out + partial_row * config::head_dim_v + at.consumer * half_columns, out,
+          half, scale, is_valid, at);
       if (stores_lse)
         call.partial.lse[partial_row] = lse;
     } else {
-      Element* out_row = static_cast<Element*>(call.out) +
-                         range.request * call.out_strides.batch + query * call.out_strides.token +
-                         head * call.out_strides.head + at.consumer * half_columns;
+      Element* out_row = static_cast<Element*>(call.out) + range.request * call.out_strides.batch +
+                         query * call.out_strides.token + head * call.out_strides.head +
+                         at.consumer * half_columns;
       store_final_row(out_row, out, half, scale, is_valid, at);
       if (stores_lse && call.lse != nullptr) {
         call.lse[range.request * call.lse_strides.batch + query * call.lse_strides.token +

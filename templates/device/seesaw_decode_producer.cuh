@@ -21,22 +21,27 @@ __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments
                                           int token, const TilePages& pages) {
   const int batch = request * arguments.kv_batch_step;
   const int kv_head = blockIdx.x / arguments.row_tiles;
+  constexpr int other_boxes = num_boxes - num_value_boxes;
+  constexpr int most_boxes = quarter_boxes + other_boxes;
+  // Unrolled, copies start faster; with several pages per tile that would take too many registers.
+  constexpr int boxes_at_once = pages_per_tile == 1 ? most_boxes : 1;
 #pragma unroll 1
   for (int quarter = half * 2; quarter < half * 2 + 2; ++quarter) {
-    const int boxes =
-        quarter_boxes + (quarter_has_others(tile, quarter) ? num_boxes - num_value_boxes : 0);
+    const int boxes = quarter_boxes + (quarter_has_others(tile, quarter) ? other_boxes : 0);
     const unsigned full = shared_address(&shared.barriers.full[tile][quarter]);
     wait(shared_address(&shared.barriers.empty[tile][quarter]), parity ^ 1);
     arrive_expect_bytes(full, boxes * box_bytes);
-#pragma unroll 1
-    for (int i = 0; i < boxes; ++i) {
+#pragma unroll(boxes_at_once)
+    for (int i = 0; i < most_boxes; ++i) {
+      if (i >= boxes)
+        continue;
       const int box =
           i < quarter_boxes ? quarter * quarter_boxes + i : num_value_boxes + i - quarter_boxes;
 #pragma unroll
       for (int j = 0; j < pages_per_tile; ++j) {
         load_tensor(shared_address(&shared.kv[tile][box][j * page_tokens * box_columns]),
-                    arguments.kv, full, policy, box * box_columns, token % config::page_size, kv_head,
-                    pages.page[j], batch);
+                    arguments.kv, full, policy, box * box_columns, token % config::page_size,
+                    kv_head, pages.page[j], batch);
       }
     }
   }
@@ -57,9 +62,8 @@ __device__ __forceinline__ void load_queries(const PagedDecodeArguments& call,
     const int query = valid ? (first_row + row) / config::q_per_kv : 0;
     const int head =
         kv_head * config::q_per_kv + (valid ? (first_row + row) % config::q_per_kv : 0);
-    const Element* source = static_cast<const Element*>(call.q) +
-                            request * call.q_strides.batch + query * call.q_strides.token +
-                            head * call.q_strides.head + chunk * 8;
+    const Element* source = static_cast<const Element*>(call.q) + request * call.q_strides.batch +
+                            query * call.q_strides.token + head * call.q_strides.head + chunk * 8;
     Element* destination = &shared.q[0][row * box_columns + (chunk ^ row % 8) * 8];
 #pragma unroll
     for (int box = 0; box < num_boxes; ++box)
@@ -68,8 +72,8 @@ __device__ __forceinline__ void load_queries(const PagedDecodeArguments& call,
   arrive_after_copies(shared_address(&shared.barriers.q_full));
 }
 
-// One of the warpgroup's four warps: each loads one half of one tile of every pair, and its share of a
-// request's query rows before the first pair. The first tile of a request is always tile 0.
+// One of the warpgroup's four warps: each loads one half of one tile of every pair, and its share
+// of a request's query rows before the first pair. The first tile of a request is always tile 0.
 __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
                                         SharedStorage& shared, const SchedulePart& part,
                                         const FirstTiles& first, int warp, int lane) {
@@ -78,18 +82,22 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
   unsigned parity = 0;
   unsigned q_parity = 0;
   const unsigned long long policy = make_cache_policy(is_short(part, first.range));
-  for_each_tile(arguments.call, part, first, lane, [&](const DecodeRange& range, int block, const TilePages& pages) {
-    if (block == range.first_block) {
-      wait(shared_address(&shared.barriers.q_empty), q_parity ^ 1);  // the rows before are not read
-      load_queries(arguments.call, shared, range.request, blockIdx.x / arguments.row_tiles,
-                   blockIdx.x % arguments.row_tiles * block_rows, warp * 32 + lane);
-      q_parity ^= 1;
-    }
-    if ((block - range.first_block) % 2 != tile)
-      return;
-    if (lane == 0)
-      load_half(arguments, shared, tile, half, parity, policy, range.request, block * tile_tokens, pages);
-    __syncwarp();
-    parity ^= 1;
-  });
+  for_each_tile(arguments.call, part, first, lane,
+                [&](const DecodeRange& range, int block, const TilePages& pages) {
+                  if (block == range.first_block) {
+                    wait(shared_address(&shared.barriers.q_empty),
+                         q_parity ^ 1);  // the rows before are not read
+                    load_queries(arguments.call, shared, range.request,
+                                 blockIdx.x / arguments.row_tiles,
+                                 blockIdx.x % arguments.row_tiles * block_rows, warp * 32 + lane);
+                    q_parity ^= 1;
+                  }
+                  if ((block - range.first_block) % 2 != tile)
+                    return;
+                  if (lane == 0)
+                    load_half(arguments, shared, tile, half, parity, policy, range.request,
+                              block * tile_tokens, pages);
+                  __syncwarp();
+                  parity ^= 1;
+                });
 }

@@ -1,6 +1,6 @@
 // The online softmax of kernels/seesaw_decode_sm90.cu. A thread of the warpgroup has rows
-// 16 * warp + lane / 4 and 8 further; a row's 64 tokens lie in four neighbouring lanes, which meet by
-// shuffles. Scores are in units of log2.
+// 16 * warp + lane / 4 and 8 further; a row's 64 tokens lie in four neighbouring lanes, which meet
+// by shuffles. Scores are in units of log2.
 #pragma once
 
 #include "device/attention_mask.cuh"
@@ -19,7 +19,8 @@ struct RunningSoftmax {
 
 using Probabilities = unsigned[4][4];  // of 16 tokens each, as wgmma takes A in registers
 
-// What the output so far is to be multiplied by when the maximum has risen, of this thread's two rows.
+// What the output so far is to be multiplied by when the maximum has risen, of this thread's two
+// rows.
 using RowFactors = float[2];
 
 __device__ __forceinline__ void reset(RunningSoftmax& softmax) {
@@ -40,8 +41,8 @@ __device__ __forceinline__ float score_scale(float softmax_scale) {
 }
 
 // Hides what a row does not see.
-__device__ __forceinline__ void mask_scores(Scores& scores, int first_token,
-                                            const int (&limits)[2], int lane) {
+__device__ __forceinline__ void mask_scores(Scores& scores, int first_token, const int (&limits)[2],
+                                            int lane) {
 #pragma unroll
   for (int i = 0; i < tile_tokens / 2; ++i) {
     const int token = first_token + i / 4 * 8 + lane % 4 * 2 + i % 2;
@@ -66,8 +67,8 @@ __device__ __forceinline__ float raise_maximum(RunningSoftmax& softmax, int half
 
 // Takes over the maxima that the other consumer left.
 __device__ __forceinline__ void adopt_maxima(RunningSoftmax& softmax,
-                                             const float (&maxima)[block_rows], int warp,
-                                             int lane, RowFactors& factors) {
+                                             const float (&maxima)[block_rows], int warp, int lane,
+                                             RowFactors& factors) {
 #pragma unroll
   for (int half = 0; half < 2; ++half)
     factors[half] = raise_maximum(softmax, half, maxima[warp * 16 + half * 8 + lane / 4]);
@@ -77,9 +78,10 @@ __device__ __forceinline__ void adopt_maxima(RunningSoftmax& softmax,
 // probabilities are at most 2^8, which costs no accuracy, and the output need not be rescaled.
 constexpr float maximum_slack = 8.0f;
 
-// Scores, still to be multiplied by `scale` > 0, to probabilities in place; running maxima and sums.
-__device__ __forceinline__ void update_softmax(Scores& scores, float scale,
-                                               RunningSoftmax& softmax, RowFactors& factors) {
+// Scores, still to be multiplied by `scale` > 0, to probabilities in place; running maxima and
+// sums.
+__device__ __forceinline__ void update_softmax(Scores& scores, float scale, RunningSoftmax& softmax,
+                                               RowFactors& factors) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float maximum = negative_infinity();

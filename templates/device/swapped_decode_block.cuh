@@ -72,9 +72,9 @@ struct QueryStorage {
   alignas(1024) Element boxes[num_boxes][rows * box_columns];
 };
 
-// What a consumer hands to the other (a lone one: nothing) at a request's end: the columns that the other finishes, as
-// accumulators of the thread at the same place, and each row's maximum and sum.
-constexpr int merged_vectors = config::num_consumers > 1 ? boxes_per_consumer * row_tiles : 1;
+// What a consumer hands to the other (a lone one: nothing) at a request's end: the columns that the
+// other finishes, as accumulators of the thread at the same place, and each row's maximum and sum.
+constexpr int merged_vectors = config::num_consumers > 1 ? boxes_per_consumer* row_tiles : 1;
 struct MergeStorage {
   float4 out[merged_vectors][warpgroup_threads];
   float maximum[rows];

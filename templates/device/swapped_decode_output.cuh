@@ -1,6 +1,6 @@
-// The output of kernels/swapped_decode_sm90.cu, transposed: a thread has of every box of V the columns
-// 16 * warp + lane / 4 and 8 further, of every eight rows 2 * (lane % 4) and the next. At a request's
-// end the consumers exchange what they have of each other's columns and finish them.
+// The output of kernels/swapped_decode_sm90.cu, transposed: a thread has of every box of V the
+// columns 16 * warp + lane / 4 and 8 further, of every eight rows 2 * (lane % 4) and the next. At a
+// request's end the consumers exchange what they have of each other's columns and finish them.
 #pragma once
 
 #include "device/barrier_sm90.cuh"
@@ -138,8 +138,7 @@ __device__ __forceinline__ void store_output(const PagedDecodeArguments& call,
                                              const float (&out)[boxes][rows / 2]) {
   const int num_rows = call.seqlen_q * config::q_per_kv;
   const int kv_head = blockIdx.x;
-  const int column =
-      at.consumer * boxes_per_consumer * box_columns + at.warp * 16 + at.lane / 4;
+  const int column = at.consumer * boxes_per_consumer * box_columns + at.warp * 16 + at.lane / 4;
   const bool stores_lse = at.consumer == 0 && at.warp == 0 && at.lane < 4;
 #pragma unroll
   for (int j = 0; j < row_tiles; ++j) {
@@ -151,9 +150,8 @@ __device__ __forceinline__ void store_output(const PagedDecodeArguments& call,
       const float sum = softmax.sum[j][c];
       const bool sees_nothing = sum == 0.0f;
       const float scale = sees_nothing ? 0.0f : 1.0f / sum;
-      const float lse = sees_nothing
-                            ? negative_infinity()
-                            : (softmax.maximum[j][c] + log2_approximate(sum)) * ln_2;
+      const float lse = sees_nothing ? negative_infinity()
+                                     : (softmax.maximum[j][c] + log2_approximate(sum)) * ln_2;
       if (range.piece >= 0) {
         const long long partial_row =
             (static_cast<long long>(range.piece) * call.num_kv_heads + kv_head) * num_rows + row;
@@ -166,8 +164,8 @@ __device__ __forceinline__ void store_output(const PagedDecodeArguments& call,
         const int query = row / config::q_per_kv;
         const int head = kv_head * config::q_per_kv + row % config::q_per_kv;
         Element* out_row = static_cast<Element*>(call.out) +
-                           range.request * call.out_strides.batch +
-                           query * call.out_strides.token + head * call.out_strides.head + column;
+                           range.request * call.out_strides.batch + query * call.out_strides.token +
+                           head * call.out_strides.head + column;
         store_columns(out, j, c, scale, [&](int offset, float value) {
           out_row[offset] = static_cast<Element>(pack_pair<config::dtype>(value, 0.0f));
         });

@@ -1,6 +1,6 @@
-// The producers of kernels/swapped_decode_sm90.cu: two warps per consumer keep its ring of boxes filled
-// by tensor copies, box by box as the consumer is done with them: one thread starts a copy in about 80
-// clocks, too slow alone for a tile that is waited for.
+// The producers of kernels/swapped_decode_sm90.cu: two warps per consumer keep its ring of boxes
+// filled by tensor copies, box by box as the consumer is done with them: one thread starts a copy
+// in about 80 clocks, too slow alone for a tile that is waited for.
 #pragma once
 
 #include "device/barrier_sm90.cuh"
@@ -62,19 +62,21 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
   RingPosition ring;
   unsigned loads = 0;
   const unsigned long long policy = make_cache_policy(is_short(part, first.range));
-  for_each_tile(arguments.call, part, first, lane, [&](const DecodeRange& range, int block, const TilePages& pages) {
-    if (block == range.first_block) {
-      if (has_queries && lane == 0)
-        load_queries(arguments, shared, loads, range.request);
-      ++loads;
-    }
-    if ((block - range.first_block) % config::num_consumers != consumer)
-      return;
-    if (lane == 0) {
-      load_boxes(arguments, shared.consumers[consumer], shared.barriers[consumer], ring,
-                 warp % warps_per_ring, policy, range.request, block * tile_tokens, pages);
-    }
-    __syncwarp();
-    ring.advance();
-  });
+  for_each_tile(arguments.call, part, first, lane,
+                [&](const DecodeRange& range, int block, const TilePages& pages) {
+                  if (block == range.first_block) {
+                    if (has_queries && lane == 0)
+                      load_queries(arguments, shared, loads, range.request);
+                    ++loads;
+                  }
+                  if ((block - range.first_block) % config::num_consumers != consumer)
+                    return;
+                  if (lane == 0) {
+                    load_boxes(arguments, shared.consumers[consumer], shared.barriers[consumer],
+                               ring, warp % warps_per_ring, policy, range.request,
+                               block * tile_tokens, pages);
+                  }
+                  __syncwarp();
+                  ring.advance();
+                });
 }

@@ -1,5 +1,5 @@
-// Where the tiles of a part lie in a paged cache, looked up by one warp ahead of the copies: 32 pages at
-// a time, one per lane, and the next request's while this one's tiles are on their way.
+// Where the tiles of a part lie in a paged cache, looked up by one warp ahead of the copies: 32
+// pages at a time, one per lane, and the next request's while this one's tiles are on their way.
 #pragma once
 
 #include "kernel_config.cuh"
@@ -30,8 +30,8 @@ __device__ __forceinline__ bool has_tiles(const DecodeRange& range) {
   return range.seqlen_kv > 0 && range.first_block < range.end_block;
 }
 
-// The page `lane` pages after where tile `block` begins. Does not wait for the sequence's length: what
-// the table holds past its end is read, and never used.
+// The page `lane` pages after where tile `block` begins. Does not wait for the sequence's length:
+// what the table holds past its end is read, and never used.
 __device__ __forceinline__ int find_pages(
     const attnjit::kernel_interface::PagedDecodeArguments& call, int request, int block, int lane) {
   const int column = pages_per_tile > 1 ? block * pages_per_tile + lane
@@ -41,9 +41,9 @@ __device__ __forceinline__ int find_pages(
              : 0;
 }
 
-// Whether what a part reads should leave L2 first: then a short call, on the whole device less than a
-// few times L2, does not wait for others' data to be written back. A long one would (measured: 5 %
-// slower at 600 MB, 4 % faster at 150 MB and less).
+// Whether what a part reads should leave L2 first: then a short call, on the whole device less than
+// a few times L2, does not wait for others' data to be written back. A long one would (measured: 5
+// % slower at 600 MB, 4 % faster at 150 MB and less).
 __device__ __forceinline__ bool is_short(const attnjit::kernel_interface::SchedulePart& part,
                                          const DecodeRange& range) {
   constexpr int most_tiles = 24;

@@ -1,11 +1,11 @@
 // How the KV blocks of a batch are cut into equal parts. Shared by the host planner and the
 // schedule kernel, so that both cut alike.
 //
-// The requests lie end to end on a line of cost units: request b takes `start_units` (a request costs
-// that much to begin) and then `block_units` per KV block of block_n keys. The line is cut into parts
-// of equal length; a request that a cut falls into is split, and its pieces are merged afterwards. A
-// block belongs to the part that holds its beginning. A request of length 0 counts one block, so that
-// its output gets written.
+// The requests lie end to end on a line of cost units: request b takes `start_units` (a request
+// costs that much to begin) and then `block_units` per KV block of block_n keys. The line is cut
+// into parts of equal length; a request that a cut falls into is split, and its pieces are merged
+// afterwards. A block belongs to the part that holds its beginning. A request of length 0 counts
+// one block, so that its output gets written.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -46,16 +46,16 @@ struct ScheduleCosts {
   int block_percent;  // of block_units that a block takes when memory is not what it waits for
 };
 
-// At least a block: a part without one would be a piece without a result. A part may hold nothing but
-// starts; it then has no work.
+// At least a block: a part without one would be a piece without a result. A part may hold nothing
+// but starts; it then has no work.
 ATTNJIT_HOST_DEVICE inline long long units_per_part(long long total_units, int num_parts) {
   const long long even = (total_units + num_parts - 1) / num_parts;
   return even > block_units ? even : block_units;
 }
 
-// Ways to cut: into as many parts as there are, all alike; so that requests of equal length are cut at
-// their ends, or all in the same places, which leaves some parts empty; into half as many parts and a
-// quarter, which leaves fewer pieces to merge where there is little to compute.
+// Ways to cut: into as many parts as there are, all alike; so that requests of equal length are cut
+// at their ends, or all in the same places, which leaves some parts empty; into half as many parts
+// and a quarter, which leaves fewer pieces to merge where there is little to compute.
 constexpr int num_cuttings = 4;
 
 ATTNJIT_HOST_DEVICE inline long long units_per_part(long long total_units, int batch, int num_parts,
@@ -65,9 +65,9 @@ ATTNJIT_HOST_DEVICE inline long long units_per_part(long long total_units, int b
     return units_per_part(total_units, num_parts > share ? num_parts / share : 1);
   }
   const long long request = (total_units + batch - 1) / batch;
-  const long long per_part =
-      batch >= num_parts ? (batch + num_parts - 1) / num_parts * request
-                         : (request + num_parts / batch - 1) / (num_parts / batch);
+  const long long per_part = batch >= num_parts
+                                 ? (batch + num_parts - 1) / num_parts * request
+                                 : (request + num_parts / batch - 1) / (num_parts / batch);
   return per_part > block_units ? per_part : block_units;
 }
 
@@ -79,9 +79,8 @@ ATTNJIT_HOST_DEVICE inline long long cutting_units(long long total_units, int nu
   const long long longest = per_part * costs.block_percent / 100;
   const long long even = units_per_part(total_units, num_parts);
   const long long blocks = longest > even ? longest : even;
-  return pieces > 0
-             ? blocks + start_units + combine_units + pieces * costs.piece_units / num_parts
-             : blocks;
+  return pieces > 0 ? blocks + start_units + combine_units + pieces * costs.piece_units / num_parts
+                    : blocks;
 }
 
 // The part that computes the first block of a request which begins at `begin` on the line.

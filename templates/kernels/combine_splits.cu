@@ -1,7 +1,7 @@
-// Merges the partial results of split requests by their LSE. A unit is one query row, or where rows are
-// few one chunk of its columns; warps_per_unit neighbouring warps share its pieces. Rows of requests
-// that were not split are left alone, the attention kernel has written them. Grid: any; blocks take
-// units in turn.
+// Merges the partial results of split requests by their LSE. A unit is one query row, or where rows
+// are few one chunk of its columns; warps_per_unit neighbouring warps share its pieces. Rows of
+// requests that were not split are left alone, the attention kernel has written them. Grid: any;
+// blocks take units in turn.
 #include "kernel_config.cuh"
 
 #include "device/combine_launch.cuh"
@@ -72,8 +72,7 @@ __device__ __forceinline__ Weights weigh_pieces(const CombineArguments& argument
 #pragma unroll
     for (int i = 0; i < at_once; ++i) {
       const int piece = first + i * 32;
-      values[i] =
-          piece < row.num_pieces ? lse[piece * row.partial_stride] : negative_infinity();
+      values[i] = piece < row.num_pieces ? lse[piece * row.partial_stride] : negative_infinity();
     }
 #pragma unroll
     for (int i = 0; i < at_once; ++i)
@@ -81,8 +80,7 @@ __device__ __forceinline__ Weights weigh_pieces(const CombineArguments& argument
   }
 #pragma unroll
   for (int step = 1; step < 32; step *= 2)
-    weights.maximum =
-        fmaxf(weights.maximum, __shfl_xor_sync(0xffffffffu, weights.maximum, step));
+    weights.maximum = fmaxf(weights.maximum, __shfl_xor_sync(0xffffffffu, weights.maximum, step));
   for (int piece = lane; piece < row.num_pieces; piece += 32)
     weights.sum += weight_of(lse[piece * row.partial_stride], weights.maximum);
 #pragma unroll
@@ -157,8 +155,7 @@ __device__ __forceinline__ Weights merge_pieces(const CombineArguments& argument
 }
 
 // The sum over the warps of a unit, in its first warp. All threads of the block.
-__device__ __forceinline__ void merge_groups(int warps_per_unit, const Place& at,
-                                             Columns<1>& sum) {
+__device__ __forceinline__ void merge_groups(int warps_per_unit, const Place& at, Columns<1>& sum) {
   __shared__ float4 sums[config::num_warps][32];
   const int warp = threadIdx.x / 32;
   __syncthreads();  // the sums of the units before are no longer read
@@ -176,9 +173,9 @@ __device__ __forceinline__ void store(const CombineArguments& arguments, const R
                                       const Columns<chunks>& sum) {
   const bool sees_nothing = weights.sum == 0.0f;
   const float scale = sees_nothing ? 0.0f : 1.0f / weights.sum;
-  Element* out =
-      static_cast<Element*>(arguments.out) + row.request * arguments.out_strides.batch +
-      row.query * arguments.out_strides.token + row.head * arguments.out_strides.head + at.column;
+  Element* out = static_cast<Element*>(arguments.out) + row.request * arguments.out_strides.batch +
+                 row.query * arguments.out_strides.token + row.head * arguments.out_strides.head +
+                 at.column;
 #pragma unroll
   for (int chunk = 0; chunk < chunks; ++chunk) {
     if (at.column + chunk * chunk_columns >= config::head_dim_v)
@@ -190,8 +187,7 @@ __device__ __forceinline__ void store(const CombineArguments& arguments, const R
   if (at.column == 0 && arguments.lse != nullptr) {
     arguments.lse[row.request * arguments.lse_strides.batch +
                   row.query * arguments.lse_strides.token + row.head * arguments.lse_strides.head] =
-        sees_nothing ? negative_infinity()
-                     : weights.maximum + log2_approximate(weights.sum) * ln_2;
+        sees_nothing ? negative_infinity() : weights.maximum + log2_approximate(weights.sum) * ln_2;
   }
 }
 
@@ -208,8 +204,7 @@ __device__ __forceinline__ void combine(const CombineArguments& arguments) {
        first += static_cast<long long>(gridDim.x) * units_per_block) {
     const long long unit = first + warp / warps_per_unit;
     Place at = {warp % warps_per_unit, static_cast<int>(threadIdx.x % 32), 0};
-    at.column =
-        static_cast<int>(unit % units_per_row) * chunk_columns + at.lane * columns_per_lane;
+    at.column = static_cast<int>(unit % units_per_row) * chunk_columns + at.lane * columns_per_lane;
     Row row = {};
     if (unit < num_units)
       row = find_row(arguments, static_cast<unsigned>(unit / units_per_row));

@@ -10,8 +10,6 @@ namespace {
 
 constexpr int num_warps = config::num_threads / 32;
 
-constexpr ScheduleCosts costs = {config::piece_units, config::block_percent};
-
 struct SharedStorage {
   long long warp_sums[num_warps];
 };
@@ -58,8 +56,7 @@ __device__ __forceinline__ long long sum_of_block(SharedStorage& shared, long lo
 
 __device__ __forceinline__ int num_pieces(const long long* unit_offsets, int request,
                                           long long per_part) {
-  const int count =
-      num_pieces_of(unit_offsets[request], unit_offsets[request + 1], per_part);
+  const int count = num_pieces_of(unit_offsets[request], unit_offsets[request + 1], per_part);
   return count > 1 ? count : 0;
 }
 
@@ -75,13 +72,13 @@ __device__ __forceinline__ long long num_pieces(const long long* unit_offsets, c
 __device__ __forceinline__ long long choose_per_part(SharedStorage& shared,
                                                      const ScheduleArguments& arguments,
                                                      const Run& run) {
+  const ScheduleCosts costs = {config::piece_units, config::block_percent};
   const long long total = arguments.unit_offsets[arguments.batch];
   long long best = 0;
   long long best_units = 0;
 #pragma unroll 1
   for (int cutting = 0; cutting < num_cuttings; ++cutting) {
-    const long long per_part =
-        units_per_part(total, arguments.batch, arguments.num_parts, cutting);
+    const long long per_part = units_per_part(total, arguments.batch, arguments.num_parts, cutting);
     const long long pieces =
         sum_of_block(shared, num_pieces(arguments.unit_offsets, run, per_part));
     const long long units = cutting_units(total, arguments.num_parts, per_part, pieces, costs);
@@ -117,8 +114,8 @@ extern "C" __global__ void __launch_bounds__(config::num_threads, 1)
   __syncthreads();  // unit_offsets is written
 
   const long long per_part = choose_per_part(shared, arguments, run);
-  int piece = static_cast<int>(
-      exclusive_scan(shared, num_pieces(arguments.unit_offsets, run, per_part)));
+  int piece =
+      static_cast<int>(exclusive_scan(shared, num_pieces(arguments.unit_offsets, run, per_part)));
   for (int b = run.first; b < run.end; ++b) {
     arguments.piece_offsets[b] = piece;
     piece += num_pieces(arguments.unit_offsets, b, per_part);

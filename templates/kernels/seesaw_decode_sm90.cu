@@ -1,11 +1,12 @@
 // Split-KV decode for many query rows over a latent cache (MLA), by wgmma and TMA: 64 query rows on
-// M. Grid: x = row tiles * kv heads, y = parts of the schedule; the row tiles of a part read the same
-// pages and are launched as a cluster, so that they start together.
+// M. Grid: x = row tiles * kv heads, y = parts of the schedule; the row tiles of a part read the
+// same pages and are launched as a cluster, so that they start together.
 //
-// The output of 64 rows fills half the register file, so the two consumer warpgroups hold one half of
-// its columns each. They work on two KV tiles at a time, like a seesaw: each takes the scores and the
-// softmax of its own tile, while the other's products keep the tensor cores busy, and then multiplies
-// both tiles' probabilities by its half of V. The running maximum passes from tile 0 to tile 1 and on.
+// The output of 64 rows fills half the register file, so the two consumer warpgroups hold one half
+// of its columns each. They work on two KV tiles at a time, like a seesaw: each takes the scores
+// and the softmax of its own tile, while the other's products keep the tensor cores busy, and then
+// multiplies both tiles' probabilities by its half of V. The running maximum passes from tile 0 to
+// tile 1 and on.
 #include "kernel_config.cuh"
 
 #include "device/barrier_sm90.cuh"
@@ -142,8 +143,7 @@ __device__ __forceinline__ void start_own_product(unsigned long long values,
 
 // The same with P in shared memory.
 __device__ __forceinline__ void start_other_product(unsigned long long values,
-                                                    unsigned long long probabilities,
-                                                    Output& out) {
+                                                    unsigned long long probabilities, Output& out) {
   wgmma_fence();
 #pragma unroll
   for (int quarter = 0; quarter < 2; ++quarter) {
@@ -207,17 +207,17 @@ __device__ __forceinline__ void take_softmax(const PagedDecodeArguments& call,
   add_probabilities(scores, softmax);
 }
 
-// A pair of tiles, or a request's last tile alone: consumer i takes the scores of tile i, if there is
-// one. Tile 0's scores go first, then tile 1's while consumer 0 is at its softmax, then products while
-// consumer 1 is.
+// A pair of tiles, or a request's last tile alone: consumer i takes the scores of tile i, if there
+// is one. Tile 0's scores go first, then tile 1's while consumer 0 is at its softmax, then products
+// while consumer 1 is.
 __device__ __forceinline__ void process_pair(const PagedDecodeArguments& call,
                                              SharedStorage& shared, const RowRange& rows,
                                              const Tile& tile, bool has_second, bool is_last,
                                              const Position& at, RunningSoftmax& softmax,
                                              Output& out) {
   const bool is_first = at.consumer == 0;
-  RowFactors factors = {1.0f, 1.0f};         // of the output before tile 0's product
-  RowFactors second_factors = {1.0f, 1.0f};  // before tile 1's
+  RowFactors before_first_product;
+  RowFactors before_second_product;
   Scores scores;
   Probabilities probabilities;
   if (is_first || has_second) {
@@ -232,32 +232,30 @@ __device__ __forceinline__ void process_pair(const PagedDecodeArguments& call,
     if (is_last)
       release(shared.barriers.q_empty, at);
   }
-  if (!is_first) {
+  if (is_first) {
+    take_softmax(call, shared, rows, tile, at, scores, probabilities, softmax,
+                 before_first_product);
+    if (has_second)
+      sync_named_barrier<consumer_threads>(scores_started + 1);
+  } else {
     sync_named_barrier<consumer_threads>(probabilities_ready);
-    adopt_maxima(softmax, shared.maxima[0], at.warp, at.lane, factors);
-  }
-  if (is_first || has_second) {
-    RowFactors own_factors;
-    take_softmax(call, shared, rows, tile, at, scores, probabilities, softmax, own_factors);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      factors[half] = is_first ? own_factors[half] : factors[half];
-      second_factors[half] = own_factors[half];
+    adopt_maxima(softmax, shared.maxima[0], at.warp, at.lane, before_first_product);
+    if (has_second) {
+      take_softmax(call, shared, rows, tile, at, scores, probabilities, softmax,
+                   before_second_product);
     }
   }
-  if (is_first && has_second)
-    sync_named_barrier<consumer_threads>(scores_started + 1);
-#pragma unroll 1
-  for (int product = 0; product < (has_second ? 2 : 1); ++product) {
-    rescale(out, factors);
-    start_product(shared, product, at, probabilities, out);
-    if (is_first && product == 0 && has_second) {
-      sync_named_barrier<consumer_threads>(probabilities_ready + 1);
-      adopt_maxima(softmax, shared.maxima[1], at.warp, at.lane, second_factors);
-    }
-    finish_product(shared, product, at, out);
-    factors[0] = second_factors[0];
-    factors[1] = second_factors[1];
+  rescale(out, before_first_product);
+  start_product(shared, 0, at, probabilities, out);
+  if (is_first && has_second) {
+    sync_named_barrier<consumer_threads>(probabilities_ready + 1);
+    adopt_maxima(softmax, shared.maxima[1], at.warp, at.lane, before_second_product);
+  }
+  finish_product(shared, 0, at, out);
+  if (has_second) {
+    rescale(out, before_second_product);
+    start_product(shared, 1, at, probabilities, out);
+    finish_product(shared, 1, at, out);
   }
 }
 

@@ -79,8 +79,8 @@ __device__ __forceinline__ unsigned long long ring_descriptor(const ConsumerStor
 __device__ __forceinline__ void compute_scores(const ConsumerStorage& storage,
                                                const QueryStorage& query_rows,
                                                const RingPosition& ring, Scores& scores) {
-  const unsigned long long all_queries =
-      make_matrix_descriptor(warp_uniform(shared_address(query_rows.boxes)), 0, 1024, Swizzle::b128);
+  const unsigned long long all_queries = make_matrix_descriptor(
+      warp_uniform(shared_address(query_rows.boxes)), 0, 1024, Swizzle::b128);
   const unsigned long long all_boxes = ring_descriptor(storage);
 #pragma unroll
   for (int i = 0; i < rows / 2; ++i)

@@ -62,11 +62,21 @@ bool fits_kernel(const PagedDecodeConfig& config) {
          is_power_of_two(config.block_m / 16) && config.block_n % 32 == 0 && config.num_stages >= 2;
 }
 
+bool fits_page(int page_size) {
+  return page_size % 64 == 0 || page_size == 32 || page_size == 16;
+}
+
 bool fits_kernel(const SwappedDecodeConfig& config) {
   const int boxes = config.head_dim_qk / 64;
-  return config.block_rows % 8 == 0 && config.block_rows <= 32 && config.page_size % 64 == 0 &&
+  return config.block_rows % 8 == 0 && config.block_rows <= 16 && fits_page(config.page_size) &&
          config.ring_boxes >= boxes && config.ring_boxes < 2 * boxes && config.num_consumers >= 1 &&
-         config.num_consumers <= 2;
+         config.num_consumers <= 2 && config.head_dim_v / 64 % config.num_consumers == 0;
+}
+
+bool fits_kernel(const SeesawDecodeConfig& config) {
+  return config.head_dim_v % 256 == 0 && config.head_dim_v <= 512 &&
+         config.head_dim_qk > config.head_dim_v && config.head_dim_qk % 64 == 0 &&
+         fits_page(config.page_size);
 }
 
 template <typename Config>
@@ -98,14 +108,13 @@ TEST_CASE("every head dim, ratio, query length and page size fits every card it 
   CHECK(misfits == std::vector<std::string>{});
 }
 
-TEST_CASE("a decode takes its attention, two combine and schedule kernels, in this order") {
+TEST_CASE("a decode takes its attention, combine and schedule kernels, in this order") {
   const AttentionDescriptor descriptor = describe_call({192, 128, ValueSource::separate}, 4);
   const auto configs = select_configs(descriptor, device_named("h200"));
-  REQUIRE(configs.size() == 4);
+  REQUIRE(configs.size() == 3);
   const auto& decode = std::get<PagedDecodeConfig>(configs[0]);
   const auto& combine = std::get<CombineConfig>(configs[1]);
-  const auto& combine_many = std::get<CombineConfig>(configs[2]);
-  const auto& schedule = std::get<ScheduleConfig>(configs[3]);
+  const auto& schedule = std::get<ScheduleConfig>(configs[2]);
   CHECK(decode.head_dim_qk == 192);
   CHECK(decode.head_dim_v == 128);
   CHECK(decode.q_per_kv == 4);
@@ -113,9 +122,10 @@ TEST_CASE("a decode takes its attention, two combine and schedule kernels, in th
   CHECK(decode.value_source == ValueSource::separate);
   CHECK(combine.head_dim_v == 128);
   CHECK(combine.dtype == DataType::bf16);
-  CHECK(combine.warps_per_unit == 1);
-  CHECK(combine_many.warps_per_unit == combine_many.num_warps);
   CHECK(schedule.block_n == decode.block_n);
+  // A piece: 4 rows x 128 columns x 4 bytes, twice; a block: block_n keys x 320 columns x 2 bytes.
+  CHECK(schedule.piece_units == 4 * 128 * 4 * 2 * 256 / (decode.block_n * 320 * 2));
+  CHECK(schedule.block_percent == 100);
 }
 
 TEST_CASE("the row tile is the smallest that holds the rows of a kv head") {
@@ -156,26 +166,45 @@ TEST_CASE("few rows over a latent cache take the swapped kernel on Hopper, padde
   CHECK(swapped_config(1).block_rows == 8);
   CHECK(swapped_config(9).block_rows == 16);
   CHECK(swapped_config(16).block_rows == 16);
-  CHECK(swapped_config(5, 4).block_rows == 24);
-  CHECK(swapped_config(16, 2).block_rows == 32);
+  CHECK(swapped_config(3, 4).block_rows == 16);
   CHECK(swapped_config(16).num_consumers == 2);
-  CHECK(swapped_config(32).num_consumers == 1);
-  // Two consumers, each with 11 boxes of 8 KiB, 16 rows of 576 elements and 16 x 64 probabilities:
-  // 108.5 KiB, aligned to 109; 2 x 4 x 16 floats; 2 x 15 barriers: 218.8 KiB, aligned to 219 and 1.
-  CHECK(swapped_config(16).ring_boxes == 11);
+  // Two consumers, each with 9 boxes of 8 KiB, 16 x 64 probabilities, 16 KiB and 128 bytes to merge
+  // and 4 x 16 floats; twice 16 rows of 576 elements; 26 barriers: 216.96 KiB, aligned to 217
+  // and 1.
+  CHECK(swapped_config(16).ring_boxes == 9);
   CHECK(swapped_config(16).shared_memory_bytes == 218 * 1024);
+  CHECK(swapped_config(8).ring_boxes == 11);
 }
 
-TEST_CASE("what the swapped kernel does not serve takes the portable one on Hopper") {
+TEST_CASE("more rows over a latent cache take the seesaw kernel on Hopper") {
+  const HeadDims latent = {576, 512, ValueSource::prefix_of_k};
+  const auto is_seesaw = [](const AttentionDescriptor& descriptor) {
+    return std::holds_alternative<SeesawDecodeConfig>(
+        select_configs(descriptor, device_named("h200")).front());
+  };
+  CHECK(is_seesaw(describe_call(latent, 17)));
+  CHECK(is_seesaw(describe_call(latent, 128)));
+  CHECK(is_seesaw(describe_call(latent, 16, 2)));
+  CHECK(is_seesaw(describe_call(latent, 64, 1, 16)));
+  CHECK(is_seesaw(describe_call({320, 256, ValueSource::prefix_of_k}, 40)));
+  CHECK_FALSE(is_seesaw(describe_call(latent, 16)));
+  const auto configs = select_configs(describe_call(latent, 128), device_named("h200"));
+  // Two tiles and the queries, 64 x 576 elements each; maxima and sums, 4 x 64 floats; 18 barriers:
+  // 217.1 KiB, aligned to 218 and 1.
+  CHECK(std::get<SeesawDecodeConfig>(configs.front()).shared_memory_bytes == 219 * 1024);
+  CHECK(std::get<ScheduleConfig>(configs.back()).block_percent == 100);
+}
+
+TEST_CASE("what the kernels for Hopper do not serve takes the portable one") {
   const auto is_portable = [](AttentionDescriptor descriptor) {
     return std::holds_alternative<PagedDecodeConfig>(
         select_configs(descriptor, device_named("h200")).front());
   };
   const HeadDims latent = {576, 512, ValueSource::prefix_of_k};
-  CHECK(is_portable(describe_call(latent, 33)));
-  CHECK(is_portable(describe_call(latent, 16, 4)));
-  CHECK(is_portable(describe_call(latent, 16, 1, 32)));
+  CHECK(is_portable(describe_call(latent, 16, 1, 8)));
+  CHECK(is_portable(describe_call(latent, 128, 1, 48)));
   CHECK(is_portable(describe_call({288, 256, ValueSource::prefix_of_k}, 16)));
+  CHECK(is_portable(describe_call({576, 576, ValueSource::prefix_of_k}, 40)));
   CHECK(is_portable(describe_call({128, 128, ValueSource::separate}, 4)));
   AttentionDescriptor masked = describe_call(latent, 16);
   masked.mask = MaskKind::materialized_bool;
@@ -183,13 +212,13 @@ TEST_CASE("what the swapped kernel does not serve takes the portable one on Hopp
   CHECK_FALSE(is_portable(describe_call(latent, 16)));
 }
 
-TEST_CASE("latent attention of 128 heads takes all shared memory of an H200 for a deep pipeline") {
+TEST_CASE("latent attention of 128 heads takes all shared memory of an A100 for a deep pipeline") {
   const PagedDecodeConfig config =
-      decode_config(describe_call({576, 512, ValueSource::prefix_of_k}, 128), "h200");
+      decode_config(describe_call({576, 512, ValueSource::prefix_of_k}, 128), "a100");
   CHECK(config.block_m == 64);
   CHECK(config.block_n == 32);
-  CHECK(config.num_stages == 4);
-  CHECK(config.shared_memory_bytes == (64 + 4 * 32) * 584 * 2 + 64 * 40 * 2 + 8 * 64 * 4 + 256);
+  CHECK(config.num_stages == 2);
+  CHECK(config.shared_memory_bytes == (64 + 2 * 32) * 584 * 2 + 64 * 40 * 2 + 8 * 64 * 4 + 256);
 }
 
 TEST_CASE("a row tile that does not fit gives way to a smaller one") {

@@ -27,16 +27,18 @@ void check_json_holds_every_field() {
 TEST_CASE("the JSON of a config holds the kernel's name and every field") {
   check_json_holds_every_field<PagedDecodeConfig>();
   check_json_holds_every_field<SwappedDecodeConfig>();
+  check_json_holds_every_field<SeesawDecodeConfig>();
   check_json_holds_every_field<CombineConfig>();
   check_json_holds_every_field<ScheduleConfig>();
-  CHECK(to_json(KernelConfig(CombineConfig{DataType::fp16, 512, 16, 1, true})) ==
+  CHECK(to_json(KernelConfig(CombineConfig{DataType::fp16, 512, 16, true})) ==
         "{\"kernel\":\"combine_splits\",\"dtype\":\"fp16\",\"head_dim_v\":512,\"num_warps\":16,"
-        "\"warps_per_unit\":1,\"overlaps_attention\":true}");
+        "\"overlaps_attention\":true}");
 }
 
 TEST_CASE("each kernel has its role") {
   CHECK(role_of(PagedDecodeConfig{}) == KernelRole::attention);
   CHECK(role_of(SwappedDecodeConfig{}) == KernelRole::attention);
+  CHECK(role_of(SeesawDecodeConfig{}) == KernelRole::attention);
   CHECK(role_of(CombineConfig{}) == KernelRole::combine);
   CHECK(role_of(ScheduleConfig{}) == KernelRole::schedule);
   CHECK(to_string(KernelRole::attention) == "attention");
@@ -56,10 +58,12 @@ TEST_CASE("a config is described in one short line") {
         "paged_decode_sm80 bf16 576/512 x16 page 64 none m16 n32 stages 2 warps 4");
   const auto configs = select_configs(descriptor, find_target_device("h200").value());
   CHECK(describe(configs[0]) ==
-        "swapped_decode_sm90 bf16 576/512 x16 page 64 none rows 16 consumers 2 ring 11");
-  CHECK(describe(configs[1]) == "combine_splits bf16 512 warps 16 per row 1");
-  CHECK(describe(configs[2]) == "combine_splits bf16 512 warps 16 per row 16");
-  CHECK(describe(configs[3]) == "schedule_decode n64 threads 1024");
+        "swapped_decode_sm90 bf16 576/512 x16 page 64 none rows 16 consumers 2 ring 9");
+  CHECK(describe(configs[1]) == "combine_splits bf16 512 warps 16");
+  CHECK(describe(configs[2]) == "schedule_decode n64 threads 1024 piece 227 block 60%");
+  descriptor.num_q_heads = 128;
+  const auto many = select_configs(descriptor, find_target_device("h200").value());
+  CHECK(describe(many[0]) == "seesaw_decode_sm90 bf16 576/512 x128 page 64 none");
 }
 
 TEST_CASE("the tile of an attention kernel says how it is launched; other kernels have none") {
@@ -70,7 +74,6 @@ TEST_CASE("the tile of an attention kernel says how it is launched; other kernel
   const DecodeTile tile = decode_tile(config);
   CHECK(tile.block_m == 16);
   CHECK(tile.block_n == 64);
-  CHECK(tile.parts_per_block == 2);
   CHECK(tile.num_threads == 384);
   CHECK_THROWS_AS(decode_tile(CombineConfig{}), std::invalid_argument);
 }

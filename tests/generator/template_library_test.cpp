@@ -195,8 +195,8 @@ TEST_CASE("an edited template shows in what is rendered from its directory") {
   append(copy.root() / "kernels/schedule_decode.cu", "// edited kernel\n");
   append(copy.root() / "interface/decode_schedule.h", "// edited header\n");
   const TargetDevice device = find_target_device("sm_80").value();
-  const std::string text = flatten(
-      render(ScheduleConfig{64, 1024}, device, TemplateLibrary::from_directory(copy.root())));
+  const std::string text = flatten(render(ScheduleConfig{64, 1024, 100, 90}, device,
+                                          TemplateLibrary::from_directory(copy.root())));
   CHECK(contains(text, "// edited kernel\n"));
   CHECK(contains(text, "// edited header\n"));
 }
@@ -208,7 +208,7 @@ TEST_CASE("a header that only the directory has can be included from there") {
   append(copy.root() / "device/.backup.cuh~", "not device code");
   const TemplateLibrary library = TemplateLibrary::from_directory(copy.root());
   const TargetDevice device = find_target_device("sm_80").value();
-  CHECK(contains(flatten(render(ScheduleConfig{64, 1024}, device, library)),
+  CHECK(contains(flatten(render(ScheduleConfig{64, 1024, 100, 90}, device, library)),
                  "// ---- device/added.cuh ----\n// an added header\n"));
   CHECK(library.files().size() == TemplateLibrary::embedded().files().size() + 1);
 }

@@ -28,8 +28,7 @@ DecodeTile latent_tile(int num_q_heads) {
 
 TEST_CASE("parts fill every multiprocessor of the device") {
   const DecodeGrid few = make_decode_grid(latent_tile(16), h200(), 1, 1);
-  CHECK(few.parts_per_block == 2);
-  CHECK(few.num_parts == 2 * 132);  // two consumers on each of 132 multiprocessors
+  CHECK(few.num_parts == 132);
   CHECK(few.row_tiles == 1);
   const DecodeGrid many = make_decode_grid(latent_tile(128), h200(), 1, 1);
   CHECK(many.row_tiles == 2);
@@ -44,7 +43,7 @@ TEST_CASE("a grid that fills a device unevenly takes another wave where that gai
 
 TEST_CASE("workspace holds two pieces per part, of all rows, with an LSE each") {
   const DecodeGrid grid = make_decode_grid(latent_tile(16), h200(), 1, 1);
-  CHECK(workspace_bytes(grid, 512) == std::int64_t{2} * 264 * 16 * (512 + 1) * 4);
+  CHECK(workspace_bytes(grid, 512) == std::int64_t{2} * 132 * 16 * (512 + 1) * 4);
 }
 
 TEST_CASE("sizes that no tile, device or call has are refused, never divided by") {

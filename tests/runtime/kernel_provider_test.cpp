@@ -102,7 +102,8 @@ TEST_CASE("a config is rendered for the device before it is looked up") {
   const ScratchDirectory scratch;
   KernelProvider provider(options_for(scratch.path()), std::make_shared<CountingCompiler>());
   const ProvidedKernel provided = provider.provide(
-      ScheduleConfig{.block_n = 64, .num_threads = 256}, find_target_device("h200").value());
+      ScheduleConfig{.block_n = 64, .num_threads = 256, .piece_units = 100, .block_percent = 90},
+      find_target_device("h200").value());
   CHECK(provided.kernel.arch == "sm_90a");
   CHECK(provided.metadata.entry == provided.kernel.entry);
 }

@@ -22,13 +22,15 @@ struct Schedule {
   long long per_part = 0;
 };
 
-Schedule make_schedule(const std::vector<int>& seq_lens, int block_n, int num_parts) {
+Schedule make_schedule(const std::vector<int>& seq_lens, int block_n, int num_parts,
+                       int cutting = 0) {
   Schedule schedule;
   schedule.unit_offsets = {0};
   for (const int length : seq_lens) {
     schedule.unit_offsets.push_back(schedule.unit_offsets.back() + request_units(length, block_n));
   }
-  schedule.per_part = units_per_part(schedule.unit_offsets.back(), num_parts);
+  schedule.per_part = units_per_part(schedule.unit_offsets.back(),
+                                     static_cast<int>(seq_lens.size()), num_parts, cutting);
   schedule.piece_offsets = {0};
   for (std::size_t b = 0; b < seq_lens.size(); ++b) {
     const int pieces =
@@ -119,7 +121,7 @@ std::string find_broken_bound(const Schedule& schedule, const std::vector<int>& 
     return "more than two pieces of split requests per part";
   }
   std::vector<int> blocks(schedule.parts.size(), 0);
-  std::vector<int> overheads(schedule.parts.size(), 0);
+  std::vector<int> starts(schedule.parts.size(), 0);
   std::vector<int> next_piece(seq_lens.size(), 0);
   for (const Visit& visit : visits_of(schedule, seq_lens, block_n)) {
     const std::size_t b = static_cast<std::size_t>(visit.request);
@@ -130,20 +132,19 @@ std::string find_broken_bound(const Schedule& schedule, const std::vector<int>& 
       return fmt::format("pieces of request {} are not numbered in order", visit.request);
     }
     blocks[static_cast<std::size_t>(visit.part)] += visit.end_block - visit.first_block;
-    // An overhead counts where it is wholly inside; at a cut, half of it may lie in the next part.
-    overheads[static_cast<std::size_t>(visit.part)] += visit.first_block == 0 ? 1 : 0;
+    starts[static_cast<std::size_t>(visit.part)] += visit.first_block == 0 ? 1 : 0;
   }
+  // A cut may fall into a block, which belongs to the part before, and into a start.
+  constexpr long long slack = block_units + start_units;
   for (std::size_t part = 0; part < blocks.size(); ++part) {
-    if (blocks[part] > schedule.per_part) {
-      return fmt::format("part {} computes {} blocks of {}", part, blocks[part], schedule.per_part);
-    }
+    const long long units = static_cast<long long>(blocks[part]) * block_units +
+                            static_cast<long long>(starts[part]) * start_units;
     const long long begin = static_cast<long long>(part) * schedule.per_part;
     const bool is_full = begin + schedule.per_part <= schedule.unit_offsets.back();
-    const long long units = blocks[part] + overhead_units * static_cast<long long>(overheads[part]);
-    if (is_full && units < schedule.per_part - overhead_units) {
+    if (is_full && units < schedule.per_part - slack) {
       return fmt::format("part {} has only {} of {} units", part, units, schedule.per_part);
     }
-    if (units > schedule.per_part + overhead_units) {
+    if (units > schedule.per_part + slack) {
       return fmt::format("part {} has {} units of {}", part, units, schedule.per_part);
     }
   }
@@ -153,14 +154,18 @@ std::string find_broken_bound(const Schedule& schedule, const std::vector<int>& 
 using Lengths = std::vector<int>;
 
 std::string check_schedule(const Lengths& seq_lens, int block_n, int num_parts) {
-  const Schedule schedule = make_schedule(seq_lens, block_n, num_parts);
-  std::string fault = find_fault(schedule, seq_lens, block_n);
-  if (fault.empty()) {
-    fault = find_broken_bound(schedule, seq_lens, block_n, num_parts);
+  for (int cutting = 0; cutting < num_cuttings; ++cutting) {
+    const Schedule schedule = make_schedule(seq_lens, block_n, num_parts, cutting);
+    std::string fault = find_fault(schedule, seq_lens, block_n);
+    if (fault.empty()) {
+      fault = find_broken_bound(schedule, seq_lens, block_n, num_parts);
+    }
+    if (!fault.empty()) {
+      return fmt::format("batch {} block_n {} parts {} cutting {}: {}", seq_lens.size(), block_n,
+                         num_parts, cutting, fault);
+    }
   }
-  return fault.empty() ? ""
-                       : fmt::format("batch {} block_n {} parts {}: {}", seq_lens.size(), block_n,
-                                     num_parts, fault);
+  return "";
 }
 
 // Lengths of every kind at once: empty, shorter than a block, at a block's edge, long.
@@ -240,20 +245,21 @@ TEST_CASE("lengths that changed after the schedule was made are still computed e
   CHECK(faults == std::vector<std::string>{});
 }
 
-// The line of units one by one: which part each block falls into.
+// Along the line: which part each block begins in.
 std::vector<int> parts_of_blocks(const Lengths& seq_lens, int block_n, long long per_part) {
   std::vector<int> parts;
   long long unit = 0;
   for (const int length : seq_lens) {
-    unit += overhead_units;
+    unit += start_units;
     for (int block = 0; block < num_kv_blocks(length, block_n); ++block) {
-      parts.push_back(static_cast<int>(unit++ / per_part));
+      parts.push_back(static_cast<int>(unit / per_part));
+      unit += block_units;
     }
   }
   return parts;
 }
 
-TEST_CASE("the cuts are those of a walk over the line unit by unit") {
+TEST_CASE("the cuts are those of a walk along the line") {
   RandomLengths random;
   for (const int batch : {1, 3, 20}) {
     for (const int num_parts : {1, 4, 9, 132}) {
@@ -270,9 +276,10 @@ TEST_CASE("the cuts are those of a walk over the line unit by unit") {
 }
 
 TEST_CASE("two requests over three parts are cut as by hand") {
-  // Units: request 0 takes 1 + 4, request 1 takes 1 + 1; seven units, three a part.
+  // In blocks: request 0 takes 1 + 4, request 1 takes 1 + 1; seven in all, 2 1/3 a part. Blocks 0
+  // and 1 of request 0 begin at 1 and 2, block 2 at 3, block 3 at 4, the block of request 1 at 6.
   const Schedule schedule = make_schedule({4 * 64, 5}, 64, 3);
-  CHECK(schedule.per_part == 3);
+  CHECK(schedule.per_part == (7 * block_units + 2) / 3);
   CHECK(schedule.piece_offsets == std::vector<int>{0, 2, 2});
   const SchedulePart& first = schedule.parts[0];
   CHECK(first.first_request == 0);
@@ -292,18 +299,44 @@ TEST_CASE("two requests over three parts are cut as by hand") {
   CHECK(third.end_block == 0);
 }
 
+TEST_CASE("requests of equal length are cut alike by the second cutting") {
+  // More parts than requests: each request into as many pieces as go evenly.
+  const Schedule four = make_schedule(Lengths(16, 8192), 64, 132, 1);
+  CHECK(four.piece_offsets.back() == 16 * 8);
+  for (const Visit& visit : visits_of(four, Lengths(16, 8192), 64)) {
+    CHECK(visit.end_block - visit.first_block == 16);
+  }
+  // Fewer: whole requests, none of them split.
+  const Schedule whole = make_schedule(Lengths(128, 4096), 64, 66, 1);
+  CHECK(whole.piece_offsets.back() == 0);
+  CHECK(whole.parts[63].end_request == 128);
+  CHECK(whole.parts[64].first_request == 128);
+}
+
+TEST_CASE("pieces, and parts that begin within a request, cost something") {
+  constexpr ScheduleCosts costs = {1000, 100};
+  const long long none = cutting_units(6400, 10, 640, 0, costs);
+  CHECK(none == 640);
+  CHECK(cutting_units(6400, 10, 640, 5, costs) == 640 + start_units + combine_units + 500);
+  // Where memory is the bound, ten parts of 640 take as long as eight of 800.
+  constexpr ScheduleCosts from_memory = {1000, 75};
+  CHECK(cutting_units(6400, 10, 800, 0, from_memory) == 640);
+  CHECK(cutting_units(6400, 10, 800, 0, costs) == 800);
+}
+
 TEST_CASE("a length at the edge of a block takes no block more than it fills") {
   CHECK(num_kv_blocks(0, 64) == 1);
   CHECK(num_kv_blocks(1, 64) == 1);
   CHECK(num_kv_blocks(64, 64) == 1);
   CHECK(num_kv_blocks(65, 64) == 2);
   CHECK(num_kv_blocks(2147483647, 32) == 67108864);
-  CHECK(request_units(2147483647, 32) == 67108865);
+  CHECK(request_units(2147483647, 32) == start_units + 67108864LL * block_units);
 }
 
 TEST_CASE("a part without work starts and ends past the last request") {
   const Schedule schedule = make_schedule({64}, 64, 4);
-  CHECK(schedule.parts[0].end_request == 0);  // nothing but the request's overhead
+  CHECK(schedule.per_part == block_units);    // never less, or a piece would have no block
+  CHECK(schedule.parts[0].end_request == 0);  // nothing but the request's start
   CHECK(schedule.parts[0].end_block == 0);
   CHECK(schedule.parts[1].first_request == 0);
   CHECK(schedule.parts[1].end_request == 1);

@@ -69,6 +69,7 @@ std::string decode_assertions() {
          ATTNJIT_MEMBER(PagedDecodeArguments, v_strides) +
          ATTNJIT_MEMBER(PagedDecodeArguments, mask_strides) +
          ATTNJIT_MEMBER(PagedDecodeArguments, block_table_stride) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, block_table_columns) +
          ATTNJIT_MEMBER(PagedDecodeArguments, seqlen_q) +
          ATTNJIT_MEMBER(PagedDecodeArguments, num_kv_heads) +
          ATTNJIT_MEMBER(PagedDecodeArguments, softmax_scale);
@@ -80,9 +81,12 @@ std::string combine_assertions() {
          ATTNJIT_MEMBER(CombineArguments, piece_offsets) +
          ATTNJIT_MEMBER(CombineArguments, out_strides) +
          ATTNJIT_MEMBER(CombineArguments, lse_strides) +
-         ATTNJIT_MEMBER(CombineArguments, num_rows) + ATTNJIT_MEMBER(CombineArguments, seqlen_q) +
+         ATTNJIT_MEMBER(CombineArguments, num_rows) + ATTNJIT_MEMBER(CombineArguments, batch) +
+         ATTNJIT_MEMBER(CombineArguments, seqlen_q) +
          ATTNJIT_MEMBER(CombineArguments, num_kv_heads) +
-         ATTNJIT_MEMBER(CombineArguments, q_per_kv);
+         ATTNJIT_MEMBER(CombineArguments, q_per_kv) +
+         ATTNJIT_MEMBER(CombineArguments, warps_per_unit) +
+         ATTNJIT_MEMBER(CombineArguments, splits_rows);
 }
 
 std::string tensor_map_assertions() {

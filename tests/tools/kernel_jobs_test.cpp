@@ -44,7 +44,7 @@ TEST_CASE("descriptors with equal kernels share jobs and each is named as a user
   other.num_kv_heads = 16;
   const KernelJobs list = list_kernel_jobs(
       plan_of({planned(AttentionDescriptor{}, {0, 2}), planned(other, {1})}), targets({"h200"}));
-  REQUIRE(list.jobs.size() == 4);
+  REQUIRE(list.jobs.size() == 3);
   CHECK(list.refused.empty());
   for (const KernelJob& job : list.jobs) {
     REQUIRE(job.uses.size() == 2);
@@ -55,9 +55,9 @@ TEST_CASE("descriptors with equal kernels share jobs and each is named as a user
 
 TEST_CASE("two cards of one architecture share jobs and two architectures do not") {
   const ModelPlan plan = plan_of({planned(AttentionDescriptor{}, {0})});
-  CHECK(list_kernel_jobs(plan, targets({"h100", "h200"})).jobs.size() == 4);
+  CHECK(list_kernel_jobs(plan, targets({"h100", "h200"})).jobs.size() == 3);
   const KernelJobs two = list_kernel_jobs(plan, targets({"sm_80", "sm_90a"}));
-  REQUIRE(two.jobs.size() == 8);
+  REQUIRE(two.jobs.size() == 6);
   CHECK(two.jobs.front().target.arch == "sm_80");
   CHECK(two.jobs.back().target.arch == "sm_90a");
 }
@@ -66,7 +66,7 @@ TEST_CASE("a descriptor that no kernel serves is listed once with its layers and
   const KernelJobs list = list_kernel_jobs(
       plan_of({planned(AttentionDescriptor{}, {0}), planned(refused_descriptor(), {1, 2})}),
       targets({"sm_80", "sm_90a"}));
-  CHECK(list.jobs.size() == 8);
+  CHECK(list.jobs.size() == 6);
   REQUIRE(list.refused.size() == 1);
   CHECK(list.refused[0].use.layers == std::vector<int>{1, 2});
   CHECK(list.refused[0].archs == std::vector<std::string>{"sm_80", "sm_90a"});

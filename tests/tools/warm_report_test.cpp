@@ -113,7 +113,7 @@ TEST_CASE("a refusal names phase, layers, targets and every broken rule") {
 }
 
 TEST_CASE("the table of a warm holds only kernels that are in the cache") {
-  const Case mixed({compiled, WarmState::compile_failed, WarmState::compile_failed, cached});
+  const Case mixed({compiled, WarmState::compile_failed, cached});
   const std::string table = format_warm_table(mixed.report());
   CHECK(table.find("paged_decode_sm80") != std::string::npos);
   CHECK(table.find("combine_splits") == std::string::npos);

@@ -47,8 +47,8 @@ struct SwappedDecodeConfig {
   friend bool operator==(const SwappedDecodeConfig&, const SwappedDecodeConfig&) = default;
 };
 
-// templates/kernels/seesaw_decode_sm90.cu: decode of many query rows over a latent cache, by TMA and
-// wgmma with 64 query rows on M.
+// templates/kernels/seesaw_decode_sm90.cu: decode of many query rows over a latent cache, by TMA
+// and wgmma with 64 query rows on M.
 struct SeesawDecodeConfig {
   DataType dtype = DataType::bf16;  // of q, k, v and out
   int head_dim_qk = 0;
@@ -152,7 +152,6 @@ struct DecodeTile {
   int block_m = 0;  // query rows per thread block
   int block_n = 0;  // keys per block of the schedule
   int q_per_kv = 0;
-  int parts_per_block = 1;  // parts of the schedule that one thread block works on
   int num_threads = 0;
   int shared_memory_bytes = 0;
 };

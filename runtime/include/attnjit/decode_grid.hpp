@@ -13,9 +13,8 @@ namespace attnjit {
 struct DecodeGrid {
   int row_tiles = 0;  // tiles of block_m query rows per kv head
   int num_kv_heads = 0;
-  int num_rows = 0;         // query rows per kv head: seqlen_q * q_per_kv
-  int num_parts = 0;        // of the schedule
-  int parts_per_block = 1;  // launch grid: (row_tiles * num_kv_heads, num_parts / parts_per_block)
+  int num_rows = 0;   // query rows per kv head: seqlen_q * q_per_kv
+  int num_parts = 0;  // of the schedule
 };
 
 // The grid for `seqlen_q` query tokens per request: the fewest parts that keep all multiprocessors

@@ -7,6 +7,5 @@ namespace config {
 constexpr DataType dtype = DataType::bf16;  // element type of out
 constexpr int head_dim_v = 512;  // columns of out
 constexpr int num_warps = 16;  // warps per thread block
-constexpr int warps_per_unit = 1;  // warps that share the pieces of a row's chunk
 constexpr bool overlaps_attention = true;  // launched before the attention has ended
 }  // namespace config

@@ -1,0 +1,66 @@
+// The host's schedule: which of the cuttings it takes. That the cuts themselves are right is
+// tests/templates/decode_schedule_test.cpp's; that the device cuts alike is `attnjit check`'s,
+// which runs plans made on both.
+#include "host_schedule.hpp"
+
+#include <set>
+#include <vector>
+
+#include "attnjit/config_selection.hpp"
+#include "catch.hpp"
+
+namespace attnjit {
+namespace {
+
+using Lengths = std::vector<int>;
+
+ScheduleConfig schedule_config(int num_q_heads) {
+  AttentionDescriptor descriptor;
+  descriptor.head_dim_qk = 576;
+  descriptor.head_dim_v = 512;
+  descriptor.num_q_heads = num_q_heads;
+  descriptor.num_kv_heads = 1;
+  descriptor.value_source = ValueSource::prefix_of_k;
+  const auto configs = select_configs(descriptor, find_target_device("h200").value());
+  return std::get<ScheduleConfig>(configs.back());
+}
+
+int num_busy_parts(const HostSchedule& schedule) {
+  int busy = 0;
+  for (const auto& part : schedule.parts) {
+    busy += part.first_request < part.end_request || part.first_block < part.end_block ? 1 : 0;
+  }
+  return busy;
+}
+
+TEST_CASE("equal requests are not split where whole ones fill the device as well") {
+  const HostSchedule schedule = make_host_schedule(Lengths(128, 4096), schedule_config(128), 66);
+  CHECK(schedule.piece_offsets.back() == 0);
+  CHECK(num_busy_parts(schedule) == 64);
+  const HostSchedule single = make_host_schedule(Lengths(128, 4096), schedule_config(16), 132);
+  CHECK(single.piece_offsets.back() == 0);
+  CHECK(num_busy_parts(single) == 128);
+}
+
+TEST_CASE("fewer equal requests than parts are all split in the same places") {
+  const HostSchedule schedule = make_host_schedule(Lengths(64, 4096), schedule_config(16), 132);
+  CHECK(schedule.piece_offsets.back() == 128);
+  std::set<int> first_blocks;
+  for (const auto& part : schedule.parts) {
+    first_blocks.insert(part.first_block);
+  }
+  CHECK(first_blocks == std::set<int>{0, 32});
+}
+
+TEST_CASE("a short call with many rows is cut into fewer pieces than there are parts") {
+  const HostSchedule schedule = make_host_schedule(Lengths{8192}, schedule_config(64), 132);
+  CHECK(schedule.piece_offsets.back() == 66);
+}
+
+TEST_CASE("a long request takes every part") {
+  const HostSchedule schedule = make_host_schedule(Lengths{1 << 20}, schedule_config(16), 132);
+  CHECK(num_busy_parts(schedule) == 132);
+}
+
+}  // namespace
+}  // namespace attnjit
