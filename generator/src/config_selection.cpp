@@ -117,9 +117,10 @@ bool is_latent_on_hopper(const AttentionDescriptor& descriptor, const TargetDevi
          (descriptor.mask == MaskKind::none || descriptor.mask == MaskKind::causal);
 }
 
-// Few rows: kernels/swapped_decode_sm90.cu.
+// Few rows: kernels/swapped_decode_sm90.cu, where two consumers share V's boxes evenly.
 bool is_swapped_decode(const AttentionDescriptor& descriptor, const TargetDevice& device) {
   return is_latent_on_hopper(descriptor, device) &&
+         descriptor.head_dim_v % (2 * box_columns) == 0 &&
          descriptor.max_seqlen_q * descriptor.q_per_kv() <= most_swapped_rows;
 }
 
@@ -138,10 +139,6 @@ SwappedDecodeConfig select_swapped_decode(const AttentionDescriptor& descriptor,
                                           const TargetDevice& device) {
   auto config = config_for<SwappedDecodeConfig>(descriptor);
   config.block_rows = (descriptor.max_seqlen_q * config.q_per_kv + 7) / 8 * 8;
-  // Two consumers hide each other's waits, as long as both fit in the registers and share V's
-  // boxes.
-  const bool shares_boxes = config.head_dim_v % (2 * box_columns) == 0;
-  config.num_consumers = config.block_rows <= 16 && shares_boxes ? 2 : 1;
   // Boxes of the next tile arrive while this one is used, as many as fit.
   const int boxes = config.head_dim_qk / box_columns;
   config.ring_boxes = 2 * boxes - 1;

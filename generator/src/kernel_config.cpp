@@ -20,10 +20,9 @@ std::string describe_fields(const PagedDecodeConfig& config) {
 }
 
 std::string describe_fields(const SwappedDecodeConfig& config) {
-  return fmt::format("{} {}/{} x{} page {} {} rows {} consumers {} ring {}",
-                     to_string(config.dtype), config.head_dim_qk, config.head_dim_v,
-                     config.q_per_kv, config.page_size, to_string(config.mask), config.block_rows,
-                     config.num_consumers, config.ring_boxes);
+  return fmt::format("{} {}/{} x{} page {} {} rows {} ring {}", to_string(config.dtype),
+                     config.head_dim_qk, config.head_dim_v, config.q_per_kv, config.page_size,
+                     to_string(config.mask), config.block_rows, config.ring_boxes);
 }
 
 std::string describe_fields(const SeesawDecodeConfig& config) {
@@ -56,7 +55,7 @@ std::optional<DecodeTile> tile_of(const SwappedDecodeConfig& config) {
   return DecodeTile{.block_m = config.block_rows,
                     .block_n = wgmma_rows,
                     .q_per_kv = config.q_per_kv,
-                    .num_threads = (config.num_consumers + 1) * 128,
+                    .num_threads = 3 * 128,
                     .shared_memory_bytes = config.shared_memory_bytes};
 }
 

@@ -9,8 +9,7 @@ KernelTemplate template_for(const PagedDecodeConfig& config) {
 }
 
 KernelTemplate template_for(const SwappedDecodeConfig& config) {
-  return {"swapped_decode_sm90", KernelRole::attention, (config.num_consumers + 1) * 128,
-          config.shared_memory_bytes};
+  return {"swapped_decode_sm90", KernelRole::attention, 3 * 128, config.shared_memory_bytes};
 }
 
 KernelTemplate template_for(const SeesawDecodeConfig& config) {

@@ -32,6 +32,7 @@ int shared_memory_bytes(const SwappedDecodeConfig& config) {
   constexpr int tile_tokens = 64;
   constexpr int box_columns = 64;
   constexpr int barrier_bytes = 8;
+  constexpr int num_consumers = 2;
   constexpr int query_stages = 2;
   constexpr int warpgroup_threads = 128;
   constexpr int vector_bytes = 16;
@@ -40,14 +41,12 @@ int shared_memory_bytes(const SwappedDecodeConfig& config) {
   const int probabilities = config.block_rows * tile_tokens * element_bytes;
   const int queries = query_stages * config.block_rows * config.head_dim_qk * element_bytes;
   const int merged_vectors =
-      config.num_consumers > 1
-          ? config.head_dim_v / box_columns / config.num_consumers * (config.block_rows / 8)
-          : 1;
+      config.head_dim_v / box_columns / num_consumers * (config.block_rows / 8);
   const int merge = merged_vectors * warpgroup_threads * vector_bytes + 2 * config.block_rows * 4;
   const int column_parts = 4 * config.block_rows * 4;
   const int barriers = (2 + config.ring_boxes) * barrier_bytes;
   const int per_consumer = ring + probabilities + merge + column_parts + barriers;
-  const int all = config.num_consumers * per_consumer + queries + 2 * query_stages * barrier_bytes;
+  const int all = num_consumers * per_consumer + queries + 2 * query_stages * barrier_bytes;
   return round_up(all, swizzle_bytes) + swizzle_bytes;  // the base is aligned at run time
 }
 

@@ -16,7 +16,8 @@ constexpr int tile_bytes = num_boxes * box_elements * 2;
 constexpr int rows = config::block_rows;  // query rows, N of both products
 constexpr int row_tiles = rows / 8;
 constexpr int warpgroup_threads = 128;
-constexpr int num_threads = (config::num_consumers + 1) * warpgroup_threads;
+constexpr int num_consumers = 2;
+constexpr int num_threads = (num_consumers + 1) * warpgroup_threads;
 
 static_assert(config::head_dim_qk % box_columns == 0 && config::head_dim_v % box_columns == 0,
               "heads are loaded in boxes of 64 columns");
@@ -57,8 +58,8 @@ struct RingPosition {
 };
 
 // Each consumer finishes its share of the output's columns, all rows.
-constexpr int boxes_per_consumer = num_value_boxes / config::num_consumers;
-static_assert(num_value_boxes % config::num_consumers == 0, "consumers share whole boxes of V");
+constexpr int boxes_per_consumer = num_value_boxes / num_consumers;
+static_assert(num_value_boxes % num_consumers == 0, "consumers share whole boxes of V");
 
 // Of one consumer. Boxes are aligned to the swizzle's 1024-byte pattern.
 struct ConsumerStorage {
@@ -72,11 +73,10 @@ struct QueryStorage {
   alignas(1024) Element boxes[num_boxes][rows * box_columns];
 };
 
-// What a consumer hands to the other (a lone one: nothing) at a request's end: the columns that the
-// other finishes, as accumulators of the thread at the same place, and each row's maximum and sum.
-constexpr int merged_vectors = config::num_consumers > 1 ? boxes_per_consumer* row_tiles : 1;
+// What a consumer hands to the other at a request's end: the columns that the other finishes, as
+// accumulators of the thread at the same place, and each row's maximum and sum.
 struct MergeStorage {
-  float4 out[merged_vectors][warpgroup_threads];
+  float4 out[boxes_per_consumer * row_tiles][warpgroup_threads];
   float maximum[rows];
   float sum[rows];
 };
@@ -95,11 +95,11 @@ struct QueryBarriers {
 };
 
 struct SharedStorage {
-  ConsumerStorage consumers[config::num_consumers];
+  ConsumerStorage consumers[num_consumers];
   QueryStorage queries[query_stages];
-  MergeStorage merge[config::num_consumers];  // unused by a lone consumer
-  alignas(16) ColumnParts column_parts[config::num_consumers];
-  ConsumerBarriers barriers[config::num_consumers];
+  MergeStorage merge[num_consumers];
+  alignas(16) ColumnParts column_parts[num_consumers];
+  ConsumerBarriers barriers[num_consumers];
   QueryBarriers query_barriers;
 };
 // The dynamic shared memory begins anywhere: the kernel rounds up to 1024.

@@ -118,11 +118,11 @@ __device__ __forceinline__ void take_over(const MergeStorage& merge, const Posit
 }
 
 // One of this thread's rows: `store(column, value)` for each of its columns.
-template <int boxes, typename Store>
-__device__ __forceinline__ void store_columns(const float (&out)[boxes][rows / 2], int j, int c,
-                                              float scale, Store store) {
+template <typename Store>
+__device__ __forceinline__ void store_columns(const FinalOutput& out, int j, int c, float scale,
+                                              Store store) {
 #pragma unroll
-  for (int box = 0; box < boxes; ++box) {
+  for (int box = 0; box < boxes_per_consumer; ++box) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       store(box * box_columns + half * 8, out[box][score_index(j, half, c)] * scale);
@@ -131,11 +131,10 @@ __device__ __forceinline__ void store_columns(const float (&out)[boxes][rows / 2
 }
 
 // To the output if the request has one piece, else to the piece's partial results.
-template <int boxes>
 __device__ __forceinline__ void store_output(const PagedDecodeArguments& call,
                                              const DecodeRange& range, const Position& at,
                                              const RunningSoftmax& softmax,
-                                             const float (&out)[boxes][rows / 2]) {
+                                             const FinalOutput& out) {
   const int num_rows = call.seqlen_q * config::q_per_kv;
   const int kv_head = blockIdx.x;
   const int column = at.consumer * boxes_per_consumer * box_columns + at.warp * 16 + at.lane / 4;
@@ -184,23 +183,18 @@ __device__ __forceinline__ void finish_request(const PagedDecodeArguments& call,
                                                const Position& at, RunningSoftmax& softmax,
                                                Output& out) {
   constexpr int merge_barrier = 3;
-  constexpr int consumer_threads = config::num_consumers * warpgroup_threads;
+  constexpr int consumer_threads = num_consumers * warpgroup_threads;
   add_up_sums(shared.column_parts[at.consumer], at, softmax);
-  if constexpr (config::num_consumers == 1) {
-    store_output(call, range, at, softmax, out);
-    sync_consumer(at.consumer);  // the sums are no longer read
-  } else {
-    hand_over(shared.merge[at.consumer], at, softmax, out, (1 - at.consumer) * boxes_per_consumer);
-    sync_named_barrier<consumer_threads>(merge_barrier);  // all is handed over
-    FinalOutput final;
+  hand_over(shared.merge[at.consumer], at, softmax, out, (1 - at.consumer) * boxes_per_consumer);
+  sync_named_barrier<consumer_threads>(merge_barrier);  // all is handed over
+  FinalOutput final;
 #pragma unroll
-    for (int box = 0; box < boxes_per_consumer; ++box) {
+  for (int box = 0; box < boxes_per_consumer; ++box) {
 #pragma unroll
-      for (int i = 0; i < rows / 2; ++i)
-        final[box][i] = at.consumer == 0 ? out[box][i] : out[boxes_per_consumer + box][i];
-    }
-    take_over(shared.merge[1 - at.consumer], at, softmax, final);
-    sync_named_barrier<consumer_threads>(merge_barrier);  // what was handed over is read
-    store_output(call, range, at, softmax, final);
+    for (int i = 0; i < rows / 2; ++i)
+      final[box][i] = at.consumer == 0 ? out[box][i] : out[boxes_per_consumer + box][i];
   }
+  take_over(shared.merge[1 - at.consumer], at, softmax, final);
+  sync_named_barrier<consumer_threads>(merge_barrier);  // what was handed over is read
+  store_output(call, range, at, softmax, final);
 }

@@ -58,7 +58,7 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
                                         SharedStorage& shared, const SchedulePart& part,
                                         const FirstTiles& first, int warp, int lane) {
   const int consumer = warp / warps_per_ring;
-  const bool has_queries = warp == config::num_consumers * warps_per_ring - 1;
+  const bool has_queries = warp == num_consumers * warps_per_ring - 1;
   RingPosition ring;
   unsigned loads = 0;
   const unsigned long long policy = make_cache_policy(is_short(part, first.range));
@@ -69,7 +69,7 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
                       load_queries(arguments, shared, loads, range.request);
                     ++loads;
                   }
-                  if ((block - range.first_block) % config::num_consumers != consumer)
+                  if ((block - range.first_block) % num_consumers != consumer)
                     return;
                   if (lane == 0) {
                     load_boxes(arguments, shared.consumers[consumer], shared.barriers[consumer],

@@ -22,9 +22,7 @@ using namespace attnjit::kernel_interface;
 
 namespace {
 
-// A block of three warpgroups has 168 registers a thread; what producers give up, consumers get. A
-// block of two has all that a thread can use.
-constexpr bool moves_registers = config::num_consumers == 2;
+// A block of three warpgroups has 168 registers a thread; what producers give up, consumers get.
 constexpr int producer_registers = 56;
 constexpr int consumer_registers = 224;
 static_assert(producer_registers + 2 * consumer_registers <= 3 * 168, "a deadlock otherwise");
@@ -33,7 +31,7 @@ static_assert(producer_registers + 2 * consumer_registers <= 3 * 168, "a deadloc
 __device__ __forceinline__ void init_barriers(SharedStorage& shared) {
   const int consumer = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  if (consumer < config::num_consumers) {
+  if (consumer < num_consumers) {
     ConsumerBarriers& barriers = shared.barriers[consumer];
     constexpr int warps = 4;  // that release a box
     if (lane < config::ring_boxes)
@@ -42,8 +40,7 @@ __device__ __forceinline__ void init_barriers(SharedStorage& shared) {
       init_barrier(shared_address(&barriers.tile_full[lane]), warps_per_ring);
     if (consumer == 0 && lane < query_stages) {
       init_barrier(shared_address(&shared.query_barriers.full[lane]), 1);
-      init_barrier(shared_address(&shared.query_barriers.empty[lane]),
-                   config::num_consumers * warps);
+      init_barrier(shared_address(&shared.query_barriers.empty[lane]), num_consumers * warps);
     }
     fence_barrier_init();
   }
@@ -166,7 +163,7 @@ __device__ __forceinline__ void process_tile(const PagedDecodeArguments& call,
   for (int i = 0; i < num_boxes - num_value_boxes; ++i) {
     release(barriers.box_empty[ring.slot(i)], at);
   }
-  if (block + config::num_consumers >= range.end_block)
+  if (block + num_consumers >= range.end_block)
     release(shared.query_barriers.empty[stage], at);
   mask_scores(scores, call.softmax_scale * log2_e, first_token, range.seqlen_kv, call.seqlen_q,
               at.warp, at.lane);
@@ -206,7 +203,7 @@ __device__ __forceinline__ void consume(const SwappedDecodeArguments& arguments,
       if (first >= range.end_block)
         release(shared.query_barriers.empty[stage], at);  // no tile for this consumer
 #pragma unroll 1
-      for (int block = first; block < range.end_block; block += config::num_consumers) {
+      for (int block = first; block < range.end_block; block += num_consumers) {
         process_tile(call, shared, ring, range, block, stage, at, softmax, out);
         ring.advance();
       }
@@ -230,14 +227,12 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   const int warpgroup = warp_uniform(threadIdx.x / warpgroup_threads);
   const int warp = warp_uniform(threadIdx.x / 32 % 4);
   const int lane = threadIdx.x % 32;
-  if (warpgroup == config::num_consumers) {
-    if constexpr (moves_registers)
-      decrease_registers<producer_registers>();
-    if (warp < config::num_consumers * warps_per_ring)
+  if (warpgroup == num_consumers) {
+    decrease_registers<producer_registers>();
+    if (warp < num_consumers * warps_per_ring)
       produce(arguments, shared, part, first, warp, lane);
   } else {
-    if constexpr (moves_registers)
-      increase_registers<consumer_registers>();
+    increase_registers<consumer_registers>();
     consume(arguments, shared, part, {warpgroup, warp, lane});
   }
 }

@@ -57,8 +57,7 @@ TEST_CASE("a config is described in one short line") {
   CHECK(describe(portable[0]) ==
         "paged_decode_sm80 bf16 576/512 x16 page 64 none m16 n32 stages 2 warps 4");
   const auto configs = select_configs(descriptor, find_target_device("h200").value());
-  CHECK(describe(configs[0]) ==
-        "swapped_decode_sm90 bf16 576/512 x16 page 64 none rows 16 consumers 2 ring 9");
+  CHECK(describe(configs[0]) == "swapped_decode_sm90 bf16 576/512 x16 page 64 none rows 16 ring 9");
   CHECK(describe(configs[1]) == "combine_splits bf16 512 warps 16");
   CHECK(describe(configs[2]) == "schedule_decode n64 threads 1024 piece 227 block 60%");
   descriptor.num_q_heads = 128;
@@ -70,7 +69,6 @@ TEST_CASE("the tile of an attention kernel says how it is launched; other kernel
   SwappedDecodeConfig config;
   config.block_rows = 16;
   config.q_per_kv = 16;
-  config.num_consumers = 2;
   const DecodeTile tile = decode_tile(config);
   CHECK(tile.block_m == 16);
   CHECK(tile.block_n == 64);

@@ -40,7 +40,6 @@ struct SwappedDecodeConfig {
   ValueSource value_source = ValueSource::prefix_of_k;
   MaskKind mask = MaskKind::causal;
   int block_rows = 0;
-  int num_consumers = 0;
   int ring_boxes = 0;
   int shared_memory_bytes = 0;
 
@@ -114,7 +113,6 @@ void for_each_field(const SwappedDecodeConfig& config, Visitor&& visit) {
   visit("value_source", config.value_source, "v is the first columns of k");
   visit("mask", config.mask, "which keys a query sees, besides those past the sequence's end");
   visit("block_rows", config.block_rows, "query rows, N of the products");
-  visit("num_consumers", config.num_consumers, "consumer warpgroups, each on a part of its own");
   visit("ring_boxes", config.ring_boxes, "boxes of 64 tokens by 64 columns in a consumer's ring");
   visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
 }

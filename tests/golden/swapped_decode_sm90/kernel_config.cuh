@@ -12,7 +12,6 @@ constexpr int page_size = 64;  // tokens per page of the cache
 constexpr ValueSource value_source = ValueSource::prefix_of_k;  // v is the first columns of k
 constexpr MaskKind mask = MaskKind::none;  // which keys a query sees, besides those past the sequence's end
 constexpr int block_rows = 16;  // query rows, N of the products
-constexpr int num_consumers = 2;  // consumer warpgroups, each on a part of its own
 constexpr int ring_boxes = 9;  // boxes of 64 tokens by 64 columns in a consumer's ring
 constexpr int shared_memory_bytes = 223232;  // dynamic shared memory of a block
 }  // namespace config
