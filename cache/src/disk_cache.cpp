@@ -9,6 +9,7 @@
 #include "entry_file.hpp"
 #include "entry_format.hpp"
 #include "entry_layout.hpp"
+#include "lock_file.hpp"
 
 namespace attnjit {
 namespace {
@@ -116,6 +117,14 @@ CacheLookup DiskCache::get(const CacheKey& key) const {
     return miss(MissReason::disabled, std::string(no_directory_problem));
   }
   return look_up(*directory_, key);
+}
+
+KeyLock DiskCache::lock(const CacheKey& key, const LockPatience& patience) const {
+  require_digest(key);
+  if (!directory_) {
+    return KeyLock(std::string(no_directory_problem));
+  }
+  return lock_file(lock_path(*directory_, key.digest), patience);
 }
 
 bool DiskCache::put(const CacheKey& key, std::string_view metadata, std::string_view payload) {

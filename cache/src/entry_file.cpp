@@ -9,45 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file_descriptor.hpp"
+
 namespace attnjit {
 namespace {
-
-// A signal may interrupt a call on a network file system again and again: the bound keeps a
-// process with a fast profiling timer from waiting for ever.
-constexpr int max_interruptions = 64;
-
-template <typename Call>
-auto retry_interrupted(Call call) {
-  auto result = call();
-  for (int i = 0; result < 0 && errno == EINTR && i < max_interruptions; ++i) {
-    result = call();
-  }
-  return result;
-}
 
 FileOutcome failed(std::string_view step) {
   return {.error_number = errno, .step = step};
 }
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
-  ~FileDescriptor() { close_now(); }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-
-  int get() const { return descriptor_; }
-
-  // False, errno set, where the system reports a late write error. Linux has released the
-  // descriptor also after EINTR: calling close again could close another thread's file.
-  bool close_now() {
-    const int descriptor = std::exchange(descriptor_, -1);
-    return descriptor < 0 || ::close(descriptor) == 0 || errno == EINTR;
-  }
-
- private:
-  int descriptor_;
-};
 
 // A temporary name that disappears unless it was renamed.
 class TemporaryName {
@@ -117,25 +86,6 @@ bool may_pass(int error_number) {
          error_number == EBUSY;
 }
 
-// That another process made it meanwhile is success; that it is no directory shows in the next
-// call that uses it.
-FileOutcome make_directories(const std::filesystem::path& directory) {
-  constexpr mode_t owner_only = 0700;
-  if (::mkdir(directory.c_str(), owner_only) == 0 || errno == EEXIST) {
-    return {};
-  }
-  if (errno != ENOENT || !directory.has_parent_path()) {
-    return failed("make the directory");
-  }
-  if (const FileOutcome parent = make_directories(directory.parent_path()); !parent.ok()) {
-    return parent;
-  }
-  if (::mkdir(directory.c_str(), owner_only) != 0 && errno != EEXIST) {
-    return failed("make the directory");
-  }
-  return {};
-}
-
 FileOutcome write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count =
@@ -179,6 +129,23 @@ bool move_directory_aside(const std::filesystem::path& path, std::string_view un
 std::string FileOutcome::message() const {
   return "cannot " + std::string(step) + ": " +
          std::error_code(error_number, std::generic_category()).message();
+}
+
+FileOutcome make_directories(const std::filesystem::path& directory) {
+  constexpr mode_t owner_only = 0700;
+  if (::mkdir(directory.c_str(), owner_only) == 0 || errno == EEXIST) {
+    return {};
+  }
+  if (errno != ENOENT || !directory.has_parent_path()) {
+    return failed("make the directory");
+  }
+  if (const FileOutcome parent = make_directories(directory.parent_path()); !parent.ok()) {
+    return parent;
+  }
+  if (::mkdir(directory.c_str(), owner_only) != 0 && errno != EEXIST) {
+    return failed("make the directory");
+  }
+  return {};
 }
 
 FileOutcome read_whole_file(const std::filesystem::path& path, std::string& bytes) {

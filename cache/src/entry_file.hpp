@@ -23,6 +23,10 @@ struct FileOutcome {
   std::string message() const;  // "cannot <step>: <meaning of error_number>"
 };
 
+// Makes `directory` and its parents, mode 0700. That another process made it meanwhile is success;
+// that it is no directory shows in the next call that uses it.
+FileOutcome make_directories(const std::filesystem::path& directory);
+
 // Reads all of a regular file into `bytes`; does not follow a symbolic link in its last component.
 // Tries once more where the error is one of those that pass (ESTALE, EINTR, EAGAIN, EBUSY).
 FileOutcome read_whole_file(const std::filesystem::path& path, std::string& bytes);

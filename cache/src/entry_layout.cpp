@@ -11,4 +11,8 @@ std::filesystem::path entry_path(const std::filesystem::path& directory, std::st
   return directory / entry_tree_name / digest.substr(0, shard_digits) / digest.substr(shard_digits);
 }
 
+std::filesystem::path lock_path(const std::filesystem::path& directory, std::string_view digest) {
+  return directory / lock_tree_name / digest.substr(0, shard_digits);
+}
+
 }  // namespace attnjit

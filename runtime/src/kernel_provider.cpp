@@ -20,7 +20,8 @@ ProvidedKernel KernelProvider::provide(const RenderedKernel& kernel) {
     return std::move(*hit);
   }
   return state_->flights.run(key.digest, [&]() -> ProvidedKernel {
-    // Another thread may have published it between the look above and here.
+    const KeyLock lock = state_->lock_for_compiling(kernel, key);
+    // Another thread or process may have published it between the look above and here.
     if (auto hit = state_->find_in_cache(kernel, key, miss)) {
       return std::move(*hit);
     }

@@ -37,6 +37,7 @@ KernelProvider::KernelProvider(KernelProviderOptions options,
           .compiler_problem = "none was given",
           .jit = options.jit,
           .on_miss = std::move(options.on_miss),
+          .on_wait = options.on_wait ? std::move(options.on_wait) : warn_on_stderr,
           .flights = {},
       }) {}
 

@@ -52,6 +52,19 @@ std::optional<ProvidedKernel> KernelProvider::State::find_in_cache(const Rendere
                         .miss = std::nullopt};
 }
 
+KeyLock KernelProvider::State::lock_for_compiling(const RenderedKernel& kernel,
+                                                  const CacheKey& key) const {
+  if (compiler == nullptr) {
+    return KeyLock("nothing can be compiled");
+  }
+  LockPatience patience;
+  patience.on_wait = [&](std::string_view lock_file) {
+    on_wait(fmt::format("waiting for another process that is compiling kernel {} for {} (lock {})",
+                        kernel.name, kernel.arch, lock_file));
+  };
+  return cache.lock(key, patience);
+}
+
 void KernelProvider::State::report_miss(const RenderedKernel& kernel, const CacheKey& key,
                                         const CacheMiss& miss) const {
   if (on_miss) {

@@ -22,6 +22,7 @@ struct KernelProvider::State {
   std::string compiler_problem;                    // why it is null
   JitPolicy jit;
   std::function<void(const MissEvent&)> on_miss;
+  std::function<void(std::string_view)> on_wait;
   SingleFlight<ProvidedKernel> flights;
 
   // Identity of the compiler; without one, of the toolchain that the cache has on record for
@@ -31,6 +32,9 @@ struct KernelProvider::State {
   // A verified hit, or nullopt and the reason in `miss`.
   std::optional<ProvidedKernel> find_in_cache(const RenderedKernel& kernel, const CacheKey& key,
                                               CacheMiss& miss) const;
+
+  // Keeps other processes from compiling the kernel, if this one may.
+  KeyLock lock_for_compiling(const RenderedKernel& kernel, const CacheKey& key) const;
 
   // Tells on_miss; throws if the kernel may not or cannot be compiled.
   void report_miss(const RenderedKernel& kernel, const CacheKey& key, const CacheMiss& miss) const;

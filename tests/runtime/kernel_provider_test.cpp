@@ -6,9 +6,11 @@
 #include "sample_kernels.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 using namespace attnjit;
 using namespace attnjit::test;
@@ -27,6 +29,7 @@ class CountingCompiler final : public KernelCompiler {
 
   CompiledKernel compile(const RenderedKernel& kernel, const CacheKey&) const override {
     ++compiles;
+    std::this_thread::sleep_for(duration);
     std::unique_lock lock(mutex_);
     released_.wait(lock, [&] { return kernel.entry != held_entry_; });
     if (fails) {
@@ -47,6 +50,7 @@ class CountingCompiler final : public KernelCompiler {
 
   mutable std::atomic<int> compiles = 0;
   std::atomic<bool> fails = false;
+  std::chrono::milliseconds duration{0};
 
  private:
   std::string identity_;
@@ -61,7 +65,8 @@ KernelProviderOptions options_for(const fs::path& directory) {
           .nvrtc = {},
           .jit = JitPolicy::allowed,
           .on_miss = {},
-          .warn = [](std::string_view) {}};
+          .warn = [](std::string_view) {},
+          .on_wait = {}};
 }
 
 fs::path entry_of(const KernelProvider& provider, const std::string& digest) {
@@ -96,6 +101,25 @@ TEST_CASE("the second request for a kernel is served from the cache without a co
   CHECK(second.metadata.resources.registers == 168);
   CHECK(second.metadata.notes == std::vector<std::string>{"(C7510)"});
   CHECK(second.metadata.num_threads == 128);
+}
+
+TEST_CASE("processes that share a cache compile a kernel once between them") {
+  const ScratchDirectory scratch;
+  std::vector<pid_t> children;
+  for (int process = 0; process < 8; ++process) {
+    children.push_back(start_child([&] {
+      const auto compiler = std::make_shared<CountingCompiler>();
+      compiler->duration = std::chrono::milliseconds(50);  // long enough for all to arrive
+      KernelProvider provider(options_for(scratch.path()), compiler);
+      provider.provide(sample_kernel());
+      return compiler->compiles.load();
+    }));
+  }
+  int compiles = 0;
+  for (const pid_t child : children) {
+    compiles += wait_for_child(child);
+  }
+  CHECK(compiles == 1);
 }
 
 TEST_CASE("a config is rendered for the device before it is looked up") {

@@ -13,6 +13,7 @@
 
 #include "attnjit/cache_entry.hpp"
 #include "attnjit/cache_key.hpp"
+#include "attnjit/key_lock.hpp"
 
 namespace attnjit {
 
@@ -62,6 +63,11 @@ class DiskCache {
   // Publishes atomically, in place of what was there. False, after one warning, if it could not;
   // the caller goes on with its own bytes.
   bool put(const CacheKey& key, std::string_view metadata, std::string_view payload);
+
+  // Waits until nobody else makes the entry of `key`, and keeps others waiting while the result
+  // lives. Look again once it is held: another maker may have put it meanwhile. Never throws for
+  // what is on disk.
+  KeyLock lock(const CacheKey& key, const LockPatience& patience) const;
 
   // Every entry file, sorted by digest; unverified. Reading one: read_entry(path).
   std::vector<StoredEntry> list() const;

@@ -1,6 +1,7 @@
 // The whole straight line up to the cubin: KernelConfig -> render -> make_cache_key -> DiskCache ->
-// hit, or compile and put. Thread-safe; concurrent requests for one kernel compile it once, and
-// requests for other kernels do not wait. Keeps no cubin: the caller loads it and holds the handle.
+// hit, or compile and put. Thread-safe; concurrent requests for one kernel compile it once, also
+// those of several processes that share a cache, and requests for other kernels do not wait. Keeps
+// no cubin: the caller loads it and holds the handle.
 #pragma once
 
 #include "attnjit/disk_cache.hpp"
@@ -58,6 +59,9 @@ struct KernelProviderOptions {
   JitPolicy jit = JitPolicy::allowed;
   std::function<void(const MissEvent&)> on_miss;  // called before the compile, from any thread
   DiskCache::WarningHandler warn;                 // default: one line on stderr
+  // Another process has been compiling the kernel for two seconds, and is waited for, ten minutes
+  // at most. Called from any thread; default: one line on stderr.
+  std::function<void(std::string_view message)> on_wait;
 };
 
 struct ProvidedKernel {
