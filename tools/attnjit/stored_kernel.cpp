@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <stdexcept>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -70,7 +71,8 @@ std::optional<StoredKernel> parse_stored_kernel(const StoredEntry& stored,
   kernel->config = metadata->config;
   kernel->num_threads = metadata->num_threads;
   kernel->shared_memory_bytes = metadata->shared_memory_bytes;
-  return StoredKernel{stored.digest, std::move(*kernel), std::move(*metadata)};
+  return StoredKernel{stored.digest, std::move(*kernel), std::move(*metadata),
+                      lookup.entry->payload.size()};
 }
 
 // "  <digest>  <kernel>, <arch>" for each kernel among `entries`, at most `limit` of them.
@@ -142,6 +144,26 @@ std::optional<RenderedKernel> parse_kernel_key_text(std::string_view key_text) {
     return std::nullopt;
   }
   return kernel;
+}
+
+StoredKernels list_stored_kernels(const DiskCache& cache) {
+  StoredKernels stored;
+  for (const StoredEntry& entry : cache.list()) {
+    stored.total_bytes += entry.bytes;
+    CacheLookup lookup = read_entry(entry.path);
+    if (auto kernel = parse_stored_kernel(entry, lookup)) {
+      stored.kernels.push_back(std::move(*kernel));
+    } else if (!lookup.entry) {
+      stored.damaged.push_back({entry.digest, lookup.reason, std::move(lookup.detail)});
+    }
+  }
+  const auto order = [](const StoredKernel& kernel) {
+    return std::tie(kernel.metadata.name, kernel.metadata.arch, kernel.metadata.config,
+                    kernel.digest);
+  };
+  std::sort(stored.kernels.begin(), stored.kernels.end(),
+            [&](const StoredKernel& a, const StoredKernel& b) { return order(a) < order(b); });
+  return stored;
 }
 
 StoredKernel find_stored_kernel(const DiskCache& cache, std::string_view prefix) {

@@ -2,9 +2,11 @@
 // key text, whatever the templates say today. Thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attnjit/disk_cache.hpp"
 #include "attnjit/kernel_metadata.hpp"
@@ -17,6 +19,22 @@ struct StoredKernel {
   std::string digest;
   RenderedKernel kernel;
   KernelMetadata metadata;
+  std::size_t cubin_bytes = 0;
+};
+
+// An entry that no lookup would serve.
+struct DamagedEntry {
+  std::string digest;
+  MissReason reason;
+  std::string detail;  // path and cause
+};
+
+// All that a cache holds. Entries that are neither kernels nor damaged (records of toolchains) are
+// in `total_bytes` alone.
+struct StoredKernels {
+  std::vector<StoredKernel> kernels;  // by name, architecture, config, key
+  std::vector<DamagedEntry> damaged;  // by key
+  std::uint64_t total_bytes = 0;      // of all entry files
 };
 
 // No kernel, or more than one, is stored under a key; the message lists the near or matching ones.
@@ -31,6 +49,9 @@ bool looks_like_key(std::string_view text);
 // The kernel whose digest begins with `prefix`, in either case. Throws UnknownKeyError, and
 // std::runtime_error with the reason for an entry that is damaged.
 StoredKernel find_stored_kernel(const DiskCache& cache, std::string_view prefix);
+
+// Reads and verifies every entry.
+StoredKernels list_stored_kernels(const DiskCache& cache);
 
 // Sources, entry point and target out of the key text of a kernel; nullopt if it is none.
 std::optional<RenderedKernel> parse_kernel_key_text(std::string_view key_text);

@@ -1,0 +1,144 @@
+// attnjit ls: which kernels the cache holds, each entry read and verified.
+#include <CLI/CLI.hpp>
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "standard_streams.hpp"
+#include "stored_kernel.hpp"
+#include "text_table.hpp"
+
+namespace attnjit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct LsCommand {
+  std::filesystem::path cache_directory;
+  bool as_json = false;
+};
+
+constexpr std::size_t shown_key_digits = 12;
+
+constexpr std::array<TableColumn, 8> columns = {{{"kernel"},
+                                                 {"target"},
+                                                 {"registers", Alignment::right},
+                                                 {"spills", Alignment::right},
+                                                 {"cubin KB", Alignment::right},
+                                                 {"compile ms", Alignment::right},
+                                                 {"key"},
+                                                 {"config"}}};
+
+// "dtype=bf16 head_dim_qk=576 …": every field but the kernel's name, which has its own column. The
+// text as it stands where another version wrote no JSON object.
+std::string shown_config(const std::string& config) {
+  const Json fields = Json::parse(config, nullptr, false);
+  if (!fields.is_object()) {
+    return config;
+  }
+  std::string text;
+  for (const auto& [name, value] : fields.items()) {
+    if (name != "kernel") {
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", name,
+                          value.is_string() ? value.get<std::string>() : value.dump());
+    }
+  }
+  return text;
+}
+
+std::vector<std::string> table_row(const StoredKernel& stored) {
+  const KernelResources& resources = stored.metadata.resources;
+  return {stored.metadata.name,
+          stored.metadata.arch,
+          fmt::format("{}", resources.registers),
+          fmt::format("{}", resources.spill_store_bytes + resources.spill_load_bytes),
+          fmt::format("{:.1f}", static_cast<double>(stored.cubin_bytes) / 1024),
+          fmt::format("{:.0f}", stored.metadata.compile_milliseconds),
+          stored.digest.substr(0, shown_key_digits),
+          shown_config(stored.metadata.config)};
+}
+
+void print_text(const StoredKernels& stored, const std::string& place) {
+  std::vector<std::vector<std::string>> rows;
+  for (const StoredKernel& kernel : stored.kernels) {
+    rows.push_back(table_row(kernel));
+  }
+  if (!rows.empty()) {
+    print_result("{}\n", format_table(columns, rows));
+  }
+  print_result("{}: {}, {:.1f} MiB\n", place, count_of(stored.kernels.size(), "kernel"),
+               static_cast<double>(stored.total_bytes) / (1 << 20));
+  for (const DamagedEntry& entry : stored.damaged) {
+    print_message("attnjit: damaged ({}): {}; fix: run `attnjit warm` again, which replaces it\n",
+                  to_string(entry.reason), entry.detail);
+  }
+}
+
+Json kernel_json(const StoredKernel& stored) {
+  const KernelResources& resources = stored.metadata.resources;
+  return {{"key", stored.digest},
+          {"name", stored.metadata.name},
+          {"arch", stored.metadata.arch},
+          {"config", stored.metadata.config},
+          {"toolchain", stored.metadata.toolchain},
+          {"registers", resources.registers},
+          {"spill_store_bytes", resources.spill_store_bytes},
+          {"spill_load_bytes", resources.spill_load_bytes},
+          {"static_shared_bytes", resources.static_shared_bytes},
+          {"dynamic_shared_bytes", stored.metadata.shared_memory_bytes},
+          {"cubin_bytes", stored.cubin_bytes},
+          {"compile_milliseconds", stored.metadata.compile_milliseconds}};
+}
+
+void print_json(const StoredKernels& stored, const std::string& place) {
+  Json kernels = Json::array();
+  for (const StoredKernel& kernel : stored.kernels) {
+    kernels.push_back(kernel_json(kernel));
+  }
+  Json damaged = Json::array();
+  for (const DamagedEntry& entry : stored.damaged) {
+    damaged.push_back(
+        {{"key", entry.digest}, {"reason", to_string(entry.reason)}, {"detail", entry.detail}});
+  }
+  const Json document = {{"schema", 1},
+                         {"command", "ls"},
+                         {"cache_directory", place},
+                         {"total_bytes", stored.total_bytes},
+                         {"kernels", kernels},
+                         {"damaged", damaged}};
+  // Paths may hold bytes that are no UTF-8.
+  print_result("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+ExitCode run(const LsCommand& command) {
+  const DiskCache cache(resolve_cache_directory(command.cache_directory), nullptr);
+  if (!cache.directory()) {
+    throw UsageError("there is no cache directory; fix: name one with --cache-dir");
+  }
+  const StoredKernels stored = list_stored_kernels(cache);
+  const std::string place = cache.directory()->string();
+  if (command.as_json) {
+    print_json(stored, place);
+  } else {
+    print_text(stored, place);
+  }
+  return stored.damaged.empty() ? ExitCode::succeeded : ExitCode::failed;
+}
+
+}  // namespace
+
+void add_ls_command(CLI::App& app, CommandAction& action) {
+  CLI::App* command = app.add_subcommand("ls", "List and verify the kernels in the cache");
+  const auto ls = std::make_shared<LsCommand>();
+  command->add_option("--cache-dir", ls->cache_directory,
+                      "Cache directory (default ATTNJIT_CACHE_DIR, else the user's cache)");
+  command->add_flag("--json", ls->as_json, "Print one JSON document");
+  command->callback([&action, ls] { action = [ls] { return run(*ls); }; });
+}
+
+}  // namespace attnjit
