@@ -142,7 +142,8 @@ TEST_CASE("a kernel compiled by NVRTC is served from the cache in the next proce
                                          .nvrtc = {},
                                          .jit = JitPolicy::allowed,
                                          .on_miss = {},
-                                         .warn = {}};
+                                         .warn = {},
+                                         .on_wait = {}};
   CHECK(run_in_child(
             [&] { return KernelProvider(options).provide(sample_kernel()).miss ? 0 : 1; }) == 0);
   CHECK(!KernelProvider(options).provide(sample_kernel()).miss);

@@ -128,6 +128,14 @@ TEST_CASE("a model with the kernels of another finds them cached") {
   CHECK(other.at("counts").at("cached") == 3);
 }
 
+TEST_CASE("shards fill one cache together") {
+  const TemporaryDirectory cache;
+  CHECK(warm_as_json(cache.path(), model + " --shard 0/2").at("counts").at("compiled") == 2);
+  CHECK(warm_as_json(cache.path(), model + " --shard 1/2").at("counts").at("compiled") == 1);
+  CHECK(warm_as_json(cache.path(), model + " --shard 7/8").at("kernels").empty());
+  check_cache(cache.path(), model, 3);
+}
+
 TEST_CASE("force compiles what is cached into the same keys") {
   const TemporaryDirectory cache;
   const json first = warm_as_json(cache.path(), model);

@@ -9,6 +9,7 @@
 
 #include "command.hpp"
 #include "interrupt.hpp"
+#include "job_shard.hpp"
 #include "kernel_jobs.hpp"
 #include "plan_arguments.hpp"
 #include "progress.hpp"
@@ -24,6 +25,7 @@ struct WarmCommand {
   PlanArguments plan;
   TargetArguments targets;
   KernelProviderOptions provider;
+  std::string shard = "0/1";
   bool recompiles = false;
   bool as_json = false;
 };
@@ -79,8 +81,9 @@ void print_report(const WarmReport& report) {
 }
 
 ExitCode run(const WarmCommand& command) {
+  const JobShard shard = parse_job_shard(command.shard);
   const ModelPlan plan = make_plan(command.plan);
-  const KernelJobs list = list_kernel_jobs(plan, find_targets(command.targets));
+  const KernelJobs list = take_shard(list_kernel_jobs(plan, find_targets(command.targets)), shard);
   const std::filesystem::path directory = require_cache_directory(command);
   if (!plan.unread_fields.empty()) {
     print_message("attnjit: fields of {} that look like attention were not understood: {}\n",
@@ -115,6 +118,8 @@ void add_warm_command(CLI::App& app, CommandAction& action) {
                       "libnvrtc, or its directory (default ATTNJIT_NVRTC, else searched)");
   command->add_option("--templates", warm->provider.templates,
                       "Read the templates from here (default ATTNJIT_TEMPLATES, else built in)");
+  command->add_option("--shard", warm->shard,
+                      "index/count: only this share of the kernels (default 0/1, all)");
   command->add_flag("--force", warm->recompiles, "Compile also what the cache holds");
   command->add_flag("--json", warm->as_json, "Print one JSON document");
   command->callback([&action, warm] { action = [warm] { return run(*warm); }; });
