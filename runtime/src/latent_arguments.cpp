@@ -62,14 +62,16 @@ TensorMapShape query_shape(const AttentionDescriptor& descriptor, const DecodeCa
   return shape;
 }
 
-TensorMap cache_map(const Driver& driver, const AttentionDescriptor& descriptor,
-                    const DecodeCall& call, const PagedDecodeArguments& arguments) {
-  return encode_tensor_map(driver, "k_cache", cache_shape(descriptor, call, arguments.k_strides),
-                           arguments.k_cache);
-}
-
-int batch_step(const DecodeCall& call) {
-  return call.k_cache.rank == 5 ? 1 : 0;
+// All that both kernels take alike.
+template <typename Arguments>
+Arguments arguments_of(const Driver& driver, const AttentionDescriptor& descriptor,
+                       const DecodeCall& call, const PagedDecodeArguments& arguments) {
+  Arguments result = {};
+  result.call = arguments;
+  result.kv_batch_step = call.k_cache.rank == 5 ? 1 : 0;
+  result.kv = encode_tensor_map(
+      driver, "k_cache", cache_shape(descriptor, call, arguments.k_strides), arguments.k_cache);
+  return result;
 }
 
 }  // namespace
@@ -79,10 +81,7 @@ SwappedDecodeArguments make_swapped_arguments(const AttentionDescriptor& descrip
                                               const PagedDecodeArguments& arguments, int device) {
   const Driver& driver = Driver::instance();
   const ScopedContext context(driver, driver.primary_context(device));  // encoding needs one
-  SwappedDecodeArguments result = {};
-  result.call = arguments;
-  result.kv_batch_step = batch_step(call);
-  result.kv = cache_map(driver, descriptor, call, arguments);
+  auto result = arguments_of<SwappedDecodeArguments>(driver, descriptor, call, arguments);
   result.q = encode_tensor_map(driver, "q", query_shape(descriptor, call, arguments.q_strides),
                                arguments.q);
   return result;
@@ -94,11 +93,8 @@ SeesawDecodeArguments make_seesaw_arguments(const AttentionDescriptor& descripto
                                             const DecodeGrid& grid, int device) {
   const Driver& driver = Driver::instance();
   const ScopedContext context(driver, driver.primary_context(device));  // encoding needs one
-  SeesawDecodeArguments result = {};
-  result.call = arguments;
-  result.kv_batch_step = batch_step(call);
+  auto result = arguments_of<SeesawDecodeArguments>(driver, descriptor, call, arguments);
   result.row_tiles = grid.row_tiles;
-  result.kv = cache_map(driver, descriptor, call, arguments);
   return result;
 }
 

@@ -39,12 +39,6 @@ __device__ __forceinline__ float merged_maximum(const SharedStorage& shared, int
   return maximum;
 }
 
-// What to subtract from a row's scores: 0 where nothing is visible yet, so that -inf - -inf, a NaN,
-// never arises.
-__device__ __forceinline__ float finite_maximum(float maximum) {
-  return maximum == negative_infinity() ? 0.0f : maximum;
-}
-
 // Probabilities of a warp's scores, into shared memory; the running sums of this thread's columns.
 __device__ __forceinline__ void update_softmax(SharedStorage& shared, const Position& at,
                                                const Scores& scores, Accumulators& sums) {

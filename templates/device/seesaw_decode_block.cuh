@@ -3,30 +3,16 @@
 // one half of the output's columns for all 64 rows.
 #pragma once
 
-#include "kernel_config.cuh"
+#include "device/latent_decode_block.cuh"
 
-#include "device/numeric_types.cuh"
-#include "device/tile_pages.cuh"
-
-constexpr int box_columns = 64;  // 128 bytes: one swizzle span
-constexpr int block_rows = 64;   // M of both products
-constexpr int num_boxes = config::head_dim_qk / box_columns;
+constexpr int block_rows = 64;                           // M of both products
 constexpr int half_columns = config::head_dim_v / 2;     // of the output, one consumer's
 constexpr int quarter_columns = config::head_dim_v / 4;  // a tile is loaded and released by these
 constexpr int quarter_boxes = quarter_columns / box_columns;
-constexpr int num_value_boxes = 4 * quarter_boxes;
-constexpr int box_elements = tile_tokens * box_columns;
-constexpr int box_bytes = box_elements * 2;
-constexpr int warpgroup_threads = 128;
-constexpr int num_consumers = 2;
-constexpr int consumer_threads = num_consumers * warpgroup_threads;
-constexpr int num_threads = consumer_threads + warpgroup_threads;
 
-static_assert(config::head_dim_qk % box_columns == 0, "heads are loaded in boxes of 64 columns");
 static_assert(quarter_columns % box_columns == 0, "a product multiplies whole boxes of V");
 static_assert(num_boxes > num_value_boxes,
               "probabilities take the place of a box that is no part of V");
-static_assert(config::value_source == ValueSource::prefix_of_k, "V is read from the K tile");
 
 // A tile is loaded and released by quarters of V, two per consumer. The boxes that are no part of V
 // go with the last quarter of the consumer that reads this tile's probabilities, which lie in one
@@ -50,9 +36,6 @@ struct SharedStorage {
   float sums[num_consumers][block_rows];
   BlockBarriers barriers;
 };
-// The dynamic shared memory begins anywhere: the kernel rounds up to 1024.
-static_assert(sizeof(SharedStorage) + 1024 == config::shared_memory_bytes,
-              "the host's shared-memory plan differs from SharedStorage");
 
 // The box of tile `tile` that its probabilities replace: [row, token], K-major, swizzled.
 __device__ __forceinline__ Element* probabilities_of(SharedStorage& shared, int tile) {

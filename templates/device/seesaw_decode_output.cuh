@@ -9,12 +9,6 @@
 
 using Output = float[2][quarter_columns / 2];
 
-struct Position {
-  int consumer;
-  int warp;  // of the warpgroup
-  int lane;
-};
-
 // The two query rows of a thread, among those of the kv head.
 struct RowRange {
   int seqlen_kv;

@@ -51,12 +51,6 @@ __device__ __forceinline__ void mask_scores(Scores& scores, int first_token, con
   }
 }
 
-// What to subtract from a row's scores: 0 where nothing is visible yet, so that -inf - -inf, a NaN,
-// never arises.
-__device__ __forceinline__ float finite_maximum(float maximum) {
-  return maximum == negative_infinity() ? 0.0f : maximum;
-}
-
 // Moves to a maximum that is at least as large as the running one.
 __device__ __forceinline__ float raise_maximum(RunningSoftmax& softmax, int half, float maximum) {
   const float factor = exp2_approximate(softmax.maximum[half] - finite_maximum(maximum));

@@ -8,6 +8,12 @@ __device__ __forceinline__ float negative_infinity() {
   return __int_as_float(0xff800000);
 }
 
+// What to subtract from a row's scores: 0 where nothing is visible yet, so that -inf - -inf, a NaN,
+// never arises.
+__device__ __forceinline__ float finite_maximum(float maximum) {
+  return maximum == negative_infinity() ? 0.0f : maximum;
+}
+
 // 2^x, 0 for -inf. PTX ISA 9.7.3.23, ex2.approx.
 __device__ __forceinline__ float exp2_approximate(float x) {
   float result;

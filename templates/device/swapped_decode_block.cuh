@@ -3,28 +3,14 @@
 // boxes, so that one computes while the other's tile is on its way.
 #pragma once
 
-#include "kernel_config.cuh"
+#include "device/latent_decode_block.cuh"
 
-#include "device/numeric_types.cuh"
-#include "device/tile_pages.cuh"
-
-constexpr int box_columns = 64;  // 128 bytes: one swizzle span
-constexpr int num_boxes = config::head_dim_qk / box_columns;
-constexpr int num_value_boxes = config::head_dim_v / box_columns;
-constexpr int box_elements = tile_tokens * box_columns;
-constexpr int tile_bytes = num_boxes * box_elements * 2;
 constexpr int rows = config::block_rows;  // query rows, N of both products
 constexpr int row_tiles = rows / 8;
-constexpr int warpgroup_threads = 128;
-constexpr int num_consumers = 2;
-constexpr int num_threads = (num_consumers + 1) * warpgroup_threads;
 
-static_assert(config::head_dim_qk % box_columns == 0 && config::head_dim_v % box_columns == 0,
-              "heads are loaded in boxes of 64 columns");
 static_assert(rows % 8 == 0 && rows <= 64, "rows are N of wgmma");
 static_assert(config::ring_boxes >= num_boxes && config::ring_boxes < 2 * num_boxes,
               "a ring holds one tile and part of the next");
-static_assert(config::value_source == ValueSource::prefix_of_k, "V is read from the K tile");
 
 // Boxes of a tile lie in the ring in the order in which the consumer is done with them: those that
 // are no part of V first.
@@ -102,6 +88,3 @@ struct SharedStorage {
   ConsumerBarriers barriers[num_consumers];
   QueryBarriers query_barriers;
 };
-// The dynamic shared memory begins anywhere: the kernel rounds up to 1024.
-static_assert(sizeof(SharedStorage) + 1024 == config::shared_memory_bytes,
-              "the host's shared-memory plan differs from SharedStorage");

@@ -12,12 +12,6 @@ using namespace attnjit::kernel_interface;
 
 using Output = float[num_value_boxes][rows / 2];
 
-struct Position {
-  int consumer;
-  int warp;  // of the warpgroup
-  int lane;
-};
-
 __device__ __forceinline__ void rescale_output(Output& out, const float (&factors)[row_tiles][2]) {
   bool is_changed = false;
 #pragma unroll
@@ -183,7 +177,6 @@ __device__ __forceinline__ void finish_request(const PagedDecodeArguments& call,
                                                const Position& at, RunningSoftmax& softmax,
                                                Output& out) {
   constexpr int merge_barrier = 3;
-  constexpr int consumer_threads = num_consumers * warpgroup_threads;
   add_up_sums(shared.column_parts[at.consumer], at, softmax);
   hand_over(shared.merge[at.consumer], at, softmax, out, (1 - at.consumer) * boxes_per_consumer);
   sync_named_barrier<consumer_threads>(merge_barrier);  // all is handed over

@@ -31,11 +31,6 @@ __device__ __forceinline__ void reset(RunningSoftmax& softmax) {
   }
 }
 
-// All threads of one consumer warpgroup.
-__device__ __forceinline__ void sync_consumer(int consumer) {
-  sync_named_barrier<warpgroup_threads>(1 + consumer);
-}
-
 // Scales scores to units of log2 and hides what a row does not see.
 __device__ __forceinline__ void mask_scores(Scores& scores, float scale, int first_token,
                                             int seqlen_kv, int seqlen_q, int warp, int lane) {
@@ -100,12 +95,6 @@ __device__ __forceinline__ void store_row_maxima(ColumnParts& parts, int warp, i
     }
   }
   store_column_parts(parts, warp, lane, maxima, [](float a, float b) { return fmaxf(a, b); });
-}
-
-// What to subtract from a row's scores: 0 where nothing is visible yet, so that -inf - -inf, a NaN,
-// never arises.
-__device__ __forceinline__ float finite_maximum(float maximum) {
-  return maximum == negative_infinity() ? 0.0f : maximum;
 }
 
 // Scores to probabilities, in place; running maxima and sums; the factors of the output so far.

@@ -225,9 +225,12 @@ __device__ __forceinline__ void combine(const CombineArguments& arguments) {
 
 extern "C" __global__ void __launch_bounds__(config::num_warps * 32, 1)
     combine_splits(const __grid_constant__ CombineArguments arguments) {
-  if (arguments.piece_offsets[arguments.batch] == 0)  // no request was split
-    return;
+  const bool has_pieces = arguments.piece_offsets[arguments.batch] > 0;
+  // Also where there is nothing to merge: what follows in the stream waits for this grid alone, and
+  // must not begin before the attention kernel has ended.
   wait_for_attention();
+  if (!has_pieces)
+    return;
   if (num_chunks == 1 || arguments.splits_rows) {
     combine<1>(arguments);
   } else {

@@ -49,18 +49,6 @@ __device__ __forceinline__ void init_barriers(BlockBarriers& barriers) {
   __syncthreads();  // barriers are ready for all roles
 }
 
-// One arrival per warp: its lanes have no access of the shared memory left.
-__device__ __forceinline__ void release(unsigned long long& barrier, const Position& at) {
-  __syncwarp();
-  if (at.lane == 0)
-    arrive(shared_address(&barrier));
-}
-
-// All threads of this consumer.
-__device__ __forceinline__ void sync_consumer(const Position& at) {
-  sync_named_barrier<warpgroup_threads>(1 + at.consumer);
-}
-
 // A tile as its consumer sees it.
 struct Tile {
   int first_token;
@@ -84,7 +72,7 @@ __device__ __forceinline__ void clear_past_end(SharedStorage& shared, const RowR
       *reinterpret_cast<uint4*>(rows_to_clear + i * 8) = make_uint4(0, 0, 0, 0);
   }
   fence_proxy_async();
-  sync_consumer(at);  // all rows are cleared
+  sync_consumer(at.consumer);  // all rows are cleared
 }
 
 // Keeps the compiler from computing what follows from `value` once and for all before a loop, which
@@ -199,7 +187,7 @@ __device__ __forceinline__ void take_softmax(const PagedDecodeArguments& call,
     mask_scores(scores, tile.first_token, rows.limits, at.lane);
   update_softmax(scores, score_scale(call.softmax_scale), softmax, factors);
   pack(scores, probabilities);
-  sync_consumer(at);  // all warps' scores are done: the box is no longer read
+  sync_consumer(at.consumer);  // all warps' scores are done: the box is no longer read
   store_probabilities(probabilities_of(shared, at.consumer), probabilities, at.warp, at.lane);
   store_maxima(shared.maxima[at.consumer], softmax, at.warp, at.lane);
   fence_proxy_async();
@@ -310,9 +298,7 @@ __device__ __forceinline__ void consume(const SeesawDecodeArguments& arguments,
 extern "C" __global__ void __launch_bounds__(num_threads, 1)
     seesaw_decode_sm90(const __grid_constant__ SeesawDecodeArguments arguments) {
   extern __shared__ unsigned char shared_bytes[];
-  const unsigned misalignment = shared_address(shared_bytes) % 1024;
-  SharedStorage& shared = *reinterpret_cast<SharedStorage*>(
-      shared_bytes + (misalignment > 0 ? 1024 - misalignment : 0));
+  SharedStorage& shared = align_storage<SharedStorage>(shared_bytes);
   const SchedulePart part = arguments.call.parts[blockIdx.y];
   const FirstTiles first = find_first_tiles(arguments.call, part, threadIdx.x % 32);
   init_barriers(shared.barriers);

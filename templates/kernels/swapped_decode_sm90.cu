@@ -47,13 +47,6 @@ __device__ __forceinline__ void init_barriers(SharedStorage& shared) {
   __syncthreads();  // barriers are ready for all roles
 }
 
-// One arrival per warp: its lanes have no access of the shared memory left.
-__device__ __forceinline__ void release(unsigned long long& barrier, const Position& at) {
-  __syncwarp();
-  if (at.lane == 0)
-    arrive(shared_address(&barrier));
-}
-
 // V rows past the sequence's end hold anything, NaN too, and 0 * NaN is NaN: zero them.
 __device__ __forceinline__ void clear_rows(ConsumerStorage& storage, const RingPosition& ring,
                                            int first_row, const Position& at) {
@@ -217,9 +210,7 @@ __device__ __forceinline__ void consume(const SwappedDecodeArguments& arguments,
 extern "C" __global__ void __launch_bounds__(num_threads, 1)
     swapped_decode_sm90(const __grid_constant__ SwappedDecodeArguments arguments) {
   extern __shared__ unsigned char shared_bytes[];
-  const unsigned misalignment = shared_address(shared_bytes) % 1024;
-  SharedStorage& shared = *reinterpret_cast<SharedStorage*>(
-      shared_bytes + (misalignment > 0 ? 1024 - misalignment : 0));
+  SharedStorage& shared = align_storage<SharedStorage>(shared_bytes);
   const SchedulePart part = arguments.call.parts[blockIdx.y];
   const FirstTiles first = find_first_tiles(arguments.call, part, threadIdx.x % 32);
   init_barriers(shared);

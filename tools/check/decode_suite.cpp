@@ -142,6 +142,14 @@ void add_edges(Suite& suite) {
   add(suite, "scale not a power of two", mla_descriptor(16, 1), 1, varied_lengths(6, 900, 8));
   suite.back().decode_case.softmax_scale =
       1.352337788608801;  // DeepSeek-V3's, with YaRN, for N(0, 1) caches
+  for (const AttentionDescriptor& descriptor :
+       {gqa_descriptor(12, 4, 128, 2), mla_descriptor(16, 1), mla_descriptor(64, 1)}) {
+    for (const double scale : {-0.4, 1e-20}) {  // the kernels take the sign apart, or never 0
+      add(suite, "scale negative or tiny", descriptor, descriptor.max_seqlen_q,
+          varied_lengths(6, 900, 8));
+      suite.back().decode_case.softmax_scale = scale;
+    }
+  }
 }
 
 void add_plans(Suite& suite) {

@@ -10,9 +10,8 @@
 
 namespace attnjit {
 
-// The kernels an operation launches, the attention kernel first; of the two combine kernels, one is
-// for few pieces per row (a warp each), one for many (all warps of a block). Throws DescriptorError
-// if the descriptor is illegal or unsupported, or if no tile fits the device's shared memory.
+// The kernels an operation launches: attention, combine, schedule. Throws DescriptorError if the
+// descriptor is illegal or unsupported, or if no tile fits the device's shared memory.
 std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
                                          const TargetDevice& device);
 

@@ -84,10 +84,9 @@ struct ScheduleConfig {
 using KernelConfig = std::variant<PagedDecodeConfig, SwappedDecodeConfig, SeesawDecodeConfig,
                                   CombineConfig, ScheduleConfig>;
 
-// Calls visit(name, member, comment) for every field: the rendered header, JSON and the tests that
-// perturb each field are built on it, so a new knob cannot be forgotten by one of them.
-template <typename Visitor>
-void for_each_field(const PagedDecodeConfig& config, Visitor&& visit) {
+// What every attention kernel over a paged cache takes from the descriptor alone.
+template <typename Config, typename Visitor>
+void for_each_call_field(const Config& config, Visitor& visit) {
   visit("dtype", config.dtype, "element type of q, k, v and out");
   visit("head_dim_qk", config.head_dim_qk, "columns of q and k");
   visit("head_dim_v", config.head_dim_v, "columns of v and out");
@@ -95,6 +94,13 @@ void for_each_field(const PagedDecodeConfig& config, Visitor&& visit) {
   visit("page_size", config.page_size, "tokens per page of the cache");
   visit("value_source", config.value_source, "v is its own tensor, or the first columns of k");
   visit("mask", config.mask, "which keys a query sees, besides those past the sequence's end");
+}
+
+// Calls visit(name, member, comment) for every field: the rendered header, JSON and the tests that
+// perturb each field are built on it, so a new knob cannot be forgotten by one of them.
+template <typename Visitor>
+void for_each_field(const PagedDecodeConfig& config, Visitor&& visit) {
+  for_each_call_field(config, visit);
   visit("dtype_mask", config.dtype_mask, "element type of a materialized mask");
   visit("block_m", config.block_m, "query rows per thread block");
   visit("block_n", config.block_n, "keys per iteration");
@@ -105,13 +111,7 @@ void for_each_field(const PagedDecodeConfig& config, Visitor&& visit) {
 
 template <typename Visitor>
 void for_each_field(const SwappedDecodeConfig& config, Visitor&& visit) {
-  visit("dtype", config.dtype, "element type of q, k, v and out");
-  visit("head_dim_qk", config.head_dim_qk, "columns of q and k");
-  visit("head_dim_v", config.head_dim_v, "columns of v and out");
-  visit("q_per_kv", config.q_per_kv, "query heads that share a kv head; packed into the rows");
-  visit("page_size", config.page_size, "tokens per page of the cache");
-  visit("value_source", config.value_source, "v is the first columns of k");
-  visit("mask", config.mask, "which keys a query sees, besides those past the sequence's end");
+  for_each_call_field(config, visit);
   visit("block_rows", config.block_rows, "query rows, N of the products");
   visit("ring_boxes", config.ring_boxes, "boxes of 64 tokens by 64 columns in a consumer's ring");
   visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
@@ -119,13 +119,7 @@ void for_each_field(const SwappedDecodeConfig& config, Visitor&& visit) {
 
 template <typename Visitor>
 void for_each_field(const SeesawDecodeConfig& config, Visitor&& visit) {
-  visit("dtype", config.dtype, "element type of q, k, v and out");
-  visit("head_dim_qk", config.head_dim_qk, "columns of q and k");
-  visit("head_dim_v", config.head_dim_v, "columns of v and out");
-  visit("q_per_kv", config.q_per_kv, "query heads that share a kv head; packed into the rows");
-  visit("page_size", config.page_size, "tokens per page of the cache");
-  visit("value_source", config.value_source, "v is the first columns of k");
-  visit("mask", config.mask, "which keys a query sees, besides those past the sequence's end");
+  for_each_call_field(config, visit);
   visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
 }
 

@@ -9,7 +9,7 @@ constexpr int head_dim_qk = 576;  // columns of q and k
 constexpr int head_dim_v = 512;  // columns of v and out
 constexpr int q_per_kv = 128;  // query heads that share a kv head; packed into the rows
 constexpr int page_size = 64;  // tokens per page of the cache
-constexpr ValueSource value_source = ValueSource::prefix_of_k;  // v is the first columns of k
+constexpr ValueSource value_source = ValueSource::prefix_of_k;  // v is its own tensor, or the first columns of k
 constexpr MaskKind mask = MaskKind::none;  // which keys a query sees, besides those past the sequence's end
 constexpr int shared_memory_bytes = 224256;  // dynamic shared memory of a block
 }  // namespace config
