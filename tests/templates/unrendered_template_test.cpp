@@ -63,6 +63,16 @@ TEST_CASE("every template has a recorded config to stand on") {
   }
 }
 
+// A block that ended before would let the kernel after it begin while the one before still runs.
+TEST_CASE("the combine kernel waits for the attention kernel before any of its blocks may end") {
+  const std::string text = read_text(source_dir / "templates/kernels/combine_splits.cu");
+  const std::size_t entry = text.find("extern \"C\" __global__");
+  REQUIRE(entry != std::string::npos);
+  const std::size_t waits = text.find("wait_for_attention();", entry);
+  REQUIRE(waits != std::string::npos);
+  CHECK(text.find("return", entry) > waits);
+}
+
 TEST_CASE("nvcc compiles every template as it stands, without spills") {
   const std::string nvcc = find_nvcc();
   if (nvcc.empty()) {
