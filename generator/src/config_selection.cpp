@@ -165,10 +165,19 @@ KernelConfig select_decode(const AttentionDescriptor& descriptor, const TargetDe
   return select_paged_decode(descriptor, device);
 }
 
-CombineConfig select_combine(const AttentionDescriptor& descriptor, const TargetDevice& device) {
+CombineConfig select_combine(const AttentionDescriptor& descriptor, const TargetDevice& device,
+                             const KernelConfig& decode) {
   CombineConfig config;
   config.dtype = descriptor.dtype_out;
   config.head_dim_v = descriptor.head_dim_v;
+  config.partial_rows = 1;
+  if (const auto* swapped = std::get_if<SwappedDecodeConfig>(&decode)) {
+    config.partial_order = PartialOrder::transposed;
+    config.partial_rows = swapped->block_rows;
+  } else if (std::holds_alternative<SeesawDecodeConfig>(decode)) {
+    config.partial_order = PartialOrder::accumulators;
+    config.partial_rows = decode_tile(decode).block_m;
+  }
   config.num_warps = 16;
   config.overlaps_attention = device.compute_capability >= 90;
   return config;
@@ -210,7 +219,7 @@ std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
                                          const TargetDevice& device) {
   validate(descriptor);
   const KernelConfig decode = select_decode(descriptor, device);
-  return {decode, select_combine(descriptor, device), select_schedule(descriptor, decode)};
+  return {decode, select_combine(descriptor, device, decode), select_schedule(descriptor, decode)};
 }
 
 }  // namespace attnjit

@@ -31,8 +31,8 @@ std::string describe_fields(const SeesawDecodeConfig& config) {
 }
 
 std::string describe_fields(const CombineConfig& config) {
-  return fmt::format("{} {} warps {}", to_string(config.dtype), config.head_dim_v,
-                     config.num_warps);
+  return fmt::format("{} {} {} of {} warps {}", to_string(config.dtype), config.head_dim_v,
+                     to_string(config.partial_order), config.partial_rows, config.num_warps);
 }
 
 std::string describe_fields(const ScheduleConfig& config) {
@@ -81,6 +81,18 @@ DecodeTile decode_tile(const KernelConfig& config) {
         fmt::format("{} is no attention kernel over a schedule", template_of(config).name));
   }
   return *tile;
+}
+
+std::string_view to_string(PartialOrder order) {
+  switch (order) {
+    case PartialOrder::rows:
+      return "rows";
+    case PartialOrder::accumulators:
+      return "accumulators";
+    case PartialOrder::transposed:
+      return "transposed";
+  }
+  return "";
 }
 
 std::string_view to_string(KernelRole role) {

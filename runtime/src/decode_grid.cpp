@@ -91,9 +91,25 @@ DecodeGrid make_decode_grid(const DecodeTile& tile, const TargetDevice& device, 
   return grid;
 }
 
-std::int64_t workspace_bytes(const DecodeGrid& grid, int head_dim_v) {
-  const std::int64_t rows = max_pieces(grid) * grid.num_kv_heads * grid.num_rows;
-  return rows * (std::int64_t{head_dim_v} + 1) * static_cast<std::int64_t>(sizeof(float));
+PartialTiles partial_tiles(const DecodeGrid& grid, const CombineConfig& config) {
+  constexpr int line_values = 128;  // as device/partial_results.cuh
+  PartialTiles tiles;
+  tiles.tiles = config.partial_order == PartialOrder::rows ? grid.num_rows : grid.row_tiles;
+  tiles.rows = config.partial_rows;
+  tiles.lines = tiles.rows * ((config.head_dim_v + line_values - 1) / line_values);
+  tiles.values = tiles.lines * line_values;
+  return tiles;
+}
+
+std::int64_t lines_per_request(const DecodeGrid& grid, const CombineConfig& config) {
+  const PartialTiles tiles = partial_tiles(grid, config);
+  return std::int64_t{grid.num_kv_heads} * tiles.tiles * tiles.lines;
+}
+
+std::int64_t workspace_bytes(const DecodeGrid& grid, const CombineConfig& config) {
+  const PartialTiles tiles = partial_tiles(grid, config);
+  return max_pieces(grid) * grid.num_kv_heads * tiles.tiles * (tiles.values + tiles.rows) *
+         static_cast<std::int64_t>(sizeof(float));
 }
 
 }  // namespace attnjit

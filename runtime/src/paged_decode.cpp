@@ -17,17 +17,17 @@ namespace {
 
 using namespace kernel_interface;
 
-constexpr int combine_chunk_columns = 128;  // as kernels/combine_splits.cu
-
 constexpr std::int64_t ceil_divide(std::int64_t value, std::int64_t divisor) {
   return (value + divisor - 1) / divisor;
 }
 
 // The partial results fill the workspace: all outputs, then all LSEs.
-PartialResults partial_results(const DecodeGrid& grid, int head_dim_v, void* workspace) {
-  const std::int64_t rows = max_pieces(grid) * grid.num_kv_heads * grid.num_rows;
+PartialResults partial_results(const DecodePlan& plan, void* workspace) {
+  const DecodeGrid& grid = plan.grid();
+  const PartialTiles tiles = partial_tiles(grid, plan.kernels().combine_config);
   auto* out = static_cast<float*>(workspace);
-  return {out, out + rows * head_dim_v};
+  const std::int64_t count = max_pieces(grid) * grid.num_kv_heads * tiles.tiles;
+  return {out, out + count * tiles.values, tiles.tiles};
 }
 
 void check_workspace(const void* workspace, std::int64_t given, std::int64_t needed) {
@@ -64,29 +64,35 @@ void launch_attention(const DecodePlan& plan, const DecodeCall& call,
   }
 }
 
-// How the combine kernel shares its work out. Whole rows if they are enough for all warps of the
-// device; else chunks of them, and several warps per chunk while the device has room.
+// How the combine kernel shares its work out. Four lines a warp if they are enough for all warps of
+// the device; else one, and several warps per line while the device has room and each has eight
+// pieces, its loads under way together, of those that a request has if the schedule fills all
+// parts.
 struct CombineShape {
-  bool splits_rows = false;
-  int warps_per_unit = 1;
-  std::int64_t units = 0;
+  int lines_at_once = 1;
+  int warps_per_line = 1;
+  std::int64_t warps = 0;  // that have work
 };
 
-CombineShape shape_combine(const DecodePlan& plan, std::int64_t num_rows, int num_warps) {
+CombineShape shape_combine(const DecodePlan& plan) {
+  constexpr int lines_at_once = 4;
+  constexpr int pieces_in_flight = 8;
+  const CombineConfig& config = plan.kernels().combine_config;
+  const int num_warps = config.num_warps;
   const std::int64_t room = std::int64_t{plan.kernels().target.num_sms} * num_warps;
+  const std::int64_t lines = plan.batch() * lines_per_request(plan.grid(), config);
   CombineShape shape;
-  shape.units = num_rows;
-  if (num_rows * 2 > room) {
+  if (lines > room && partial_tiles(plan.grid(), config).lines % lines_at_once == 0) {
+    shape.lines_at_once = lines_at_once;
+    shape.warps = lines / lines_at_once;
     return shape;
   }
-  shape.splits_rows = true;
-  shape.units = num_rows * ceil_divide(plan.kernels().descriptor.head_dim_v, combine_chunk_columns);
-  // Per request, on average, if the schedule fills all parts.
   const int pieces = plan.grid().num_parts / plan.batch() + 1;
-  while (shape.warps_per_unit < num_warps && shape.warps_per_unit < pieces &&
-         shape.units * shape.warps_per_unit * 2 <= room) {
-    shape.warps_per_unit *= 2;
+  while (shape.warps_per_line < num_warps && shape.warps_per_line * pieces_in_flight < pieces &&
+         lines * shape.warps_per_line * 2 <= room) {
+    shape.warps_per_line *= 2;
   }
+  shape.warps = lines * shape.warps_per_line;
   return shape;
 }
 
@@ -100,16 +106,14 @@ void launch_combine(const DecodePlan& plan, const PagedDecodeArguments& attentio
   arguments.piece_offsets = attention.piece_offsets;
   arguments.out_strides = attention.out_strides;
   arguments.lse_strides = attention.lse_strides;
-  arguments.num_rows = plan.batch() * plan.seqlen_q() * kernels.descriptor.num_q_heads;
   arguments.batch = plan.batch();
   arguments.seqlen_q = plan.seqlen_q();
   arguments.num_kv_heads = kernels.descriptor.num_kv_heads;
   arguments.q_per_kv = kernels.descriptor.q_per_kv();
-  const int num_warps = kernels.combine_config.num_warps;
-  const CombineShape shape = shape_combine(plan, arguments.num_rows, num_warps);
-  arguments.splits_rows = shape.splits_rows;
-  arguments.warps_per_unit = shape.warps_per_unit;
-  const std::int64_t blocks = std::min(ceil_divide(shape.units * shape.warps_per_unit, num_warps),
+  const CombineShape shape = shape_combine(plan);
+  arguments.lines_at_once = shape.lines_at_once;
+  arguments.warps_per_line = shape.warps_per_line;
+  const std::int64_t blocks = std::min(ceil_divide(shape.warps, kernels.combine_config.num_warps),
                                        std::int64_t{kernels.target.num_sms});
   launch(kernels.combine, {.x = static_cast<unsigned>(blocks)}, stream, &arguments,
          kernels.combine_config.overlaps_attention ? LaunchOrder::overlapping_previous
@@ -121,22 +125,23 @@ void launch_combine(const DecodePlan& plan, const PagedDecodeArguments& attentio
 DecodePlan::DecodePlan(std::shared_ptr<const PreparedDecode> kernels, int max_batch, int seqlen_q)
     : kernels_(std::move(kernels)), max_batch_(max_batch), seqlen_q_(seqlen_q) {
   TensorChecks checks;
-  // The combine kernel's grid has one row per query token and head, at most 2^31 - 1 blocks.
-  const std::int64_t most_batch = INT32_MAX / (std::int64_t{kernels_->descriptor.max_seqlen_q} *
-                                               kernels_->descriptor.num_q_heads);
-  if (max_batch < 1 || max_batch > most_batch) {
-    checks.add("max_batch", fmt::format("{}", max_batch),
-               fmt::format("must be between 1 and {}", most_batch), "split the batch");
-  }
+  std::int64_t most_batch = INT32_MAX;
   if (seqlen_q < 1 || seqlen_q > kernels_->descriptor.max_seqlen_q) {
     checks.add("seqlen_q", fmt::format("{}", seqlen_q),
                fmt::format("must be between 1 and the descriptor's max_seqlen_q, {}",
                            kernels_->descriptor.max_seqlen_q),
                "prepare a descriptor with a larger max_seqlen_q");
+  } else {
+    grid_ = make_decode_grid(kernels_->tile, kernels_->target, kernels_->descriptor.num_kv_heads,
+                             seqlen_q);
+    // The combine kernel counts lines in 32 bits.
+    most_batch = INT32_MAX / lines_per_request(grid_, kernels_->combine_config);
+  }
+  if (max_batch < 1 || max_batch > most_batch) {
+    checks.add("max_batch", fmt::format("{}", max_batch),
+               fmt::format("must be between 1 and {}", most_batch), "split the batch");
   }
   checks.finish();
-  grid_ = make_decode_grid(kernels_->tile, kernels_->target, kernels_->descriptor.num_kv_heads,
-                           seqlen_q);
   const auto requests = static_cast<std::size_t>(max_batch) + 1;
   parts_ = DeviceBuffer(kernels_->device,
                         static_cast<std::size_t>(grid_.num_parts) * sizeof(SchedulePart));
@@ -145,7 +150,7 @@ DecodePlan::DecodePlan(std::shared_ptr<const PreparedDecode> kernels, int max_ba
 }
 
 std::int64_t DecodePlan::workspace_bytes() const {
-  return attnjit::workspace_bytes(grid_, kernels_->descriptor.head_dim_v);
+  return attnjit::workspace_bytes(grid_, kernels_->combine_config);
 }
 
 void DecodePlan::check_batch(std::int64_t batch) const {
@@ -199,7 +204,7 @@ void run_decode(const DecodePlan& plan, const DecodeCall& call, void* workspace,
   PagedDecodeArguments arguments = make_decode_arguments(descriptor, call);
   arguments.parts = static_cast<const SchedulePart*>(plan.parts_.data());
   arguments.piece_offsets = static_cast<const int*>(plan.piece_offsets_.data());
-  arguments.partial = partial_results(plan.grid(), descriptor.head_dim_v, workspace);
+  arguments.partial = partial_results(plan, workspace);
   launch_attention(plan, call, arguments, stream);
   if (plan.may_split_) {
     launch_combine(plan, arguments, stream);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "device/barrier_sm90.cuh"
+#include "device/partial_results.cuh"
 #include "device/seesaw_decode_softmax.cuh"
 #include "interface/seesaw_decode_arguments.h"
 
@@ -107,54 +108,80 @@ __device__ __forceinline__ void store_final_row(Element* row, const Output& out,
   }
 }
 
-// 8 bytes a lane, 32 a quad: a whole sector.
-__device__ __forceinline__ void store_piece_row(float* row, const Output& out, int half,
-                                                float scale, bool is_valid, const Position& at) {
-  if (!is_valid)
-    return;
+// A thread's two rows: what their values are to be multiplied by, and their LSEs.
+struct RowStates {
+  float scale[2];
+  float lse[2];
+};
+
+__device__ __forceinline__ RowStates row_states(const RunningSoftmax& softmax) {
+  RowStates states;
 #pragma unroll
-  for (int i = 0; i < half_columns / 8; ++i) {
-    const auto& columns = out[i * 8 / quarter_columns];
-    const int element = i * 8 % quarter_columns / 2 + half * 2;
-    *reinterpret_cast<float2*>(row + i * 8 + at.lane % 4 * 2) =
-        make_float2(columns[element] * scale, columns[element + 1] * scale);
+  for (int half = 0; half < 2; ++half) {
+    const float sum = softmax.sum[half];
+    const bool sees_nothing = sum == 0.0f;
+    states.scale[half] = sees_nothing ? 0.0f : 1.0f / sum;
+    states.lse[half] =
+        sees_nothing ? negative_infinity() : (softmax.maximum[half] + log2_approximate(sum)) * ln_2;
   }
+  return states;
 }
 
-// To the output if the request has one piece, else to the piece's partial results.
-__device__ __forceinline__ void store_output(
+// To a piece's partial results, in lines; a warp that has no row of the call, none.
+__device__ __forceinline__ void store_partial(
     const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
-    const RowRange& rows, const RunningSoftmax& softmax, const Position& at, const Output& out) {
+    const RowRange& rows, const RowStates& states, const Position& at, const Output& out) {
   const int num_rows = call.seqlen_q * config::q_per_kv;
+  if (rows.first + at.warp * 16 >= num_rows)
+    return;
+  const long long tile = tile_index(call.partial, call.num_kv_heads, range.piece, rows.kv_head,
+                                    rows.first / block_rows);
+  constexpr int lines = lines_of_tile(block_rows, config::head_dim_v);
+  float* values = call.partial.out +
+                  (tile * lines + at.consumer * lines / 2 + at.warp) * line_values + at.lane * 4;
+#pragma unroll
+  for (int i = 0; i < half_columns / 8; ++i) {
+    const float* value = &out[i * 8 / quarter_columns][i * 8 % quarter_columns / 2];
+    *reinterpret_cast<float4*>(values + i * 4 * line_values) =
+        make_float4(value[0] * states.scale[0], value[1] * states.scale[0],
+                    value[2] * states.scale[1], value[3] * states.scale[1]);
+  }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = row_of(rows, at, half);
-    const bool is_valid = row < num_rows;
-    const float sum = softmax.sum[half];
-    const bool sees_nothing = sum == 0.0f;
-    const float scale = sees_nothing ? 0.0f : 1.0f / sum;
-    const float lse =
-        sees_nothing ? negative_infinity() : (softmax.maximum[half] + log2_approximate(sum)) * ln_2;
+    if (at.consumer == 0 && at.lane % 4 == 0 && row < num_rows)
+      call.partial.lse[tile * block_rows + row % block_rows] = states.lse[half];
+  }
+}
+
+// To the output.
+__device__ __forceinline__ void store_final(
+    const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
+    const RowRange& rows, const RowStates& states, const Position& at, const Output& out) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = row_of(rows, at, half);
+    const bool is_valid = row < call.seqlen_q * config::q_per_kv;
     const int query = row / config::q_per_kv;
     const int head = rows.kv_head * config::q_per_kv + row % config::q_per_kv;
-    const bool stores_lse = at.consumer == 0 && at.lane % 4 == 0 && is_valid;
-    if (range.piece >= 0) {
-      const long long partial_row =
-          (static_cast<long long>(range.piece) * call.num_kv_heads + rows.kv_head) * num_rows + row;
-      store_piece_row(
-          call.partial.out + partial_row * config::head_dim_v + at.consumer * half_columns, out,
-          half, scale, is_valid, at);
-      if (stores_lse)
-        call.partial.lse[partial_row] = lse;
-    } else {
-      Element* out_row = static_cast<Element*>(call.out) + range.request * call.out_strides.batch +
-                         query * call.out_strides.token + head * call.out_strides.head +
-                         at.consumer * half_columns;
-      store_final_row(out_row, out, half, scale, is_valid, at);
-      if (stores_lse && call.lse != nullptr) {
-        call.lse[range.request * call.lse_strides.batch + query * call.lse_strides.token +
-                 head * call.lse_strides.head] = lse;
-      }
+    Element* out_row = static_cast<Element*>(call.out) + range.request * call.out_strides.batch +
+                       query * call.out_strides.token + head * call.out_strides.head +
+                       at.consumer * half_columns;
+    store_final_row(out_row, out, half, states.scale[half], is_valid, at);
+    if (at.consumer == 0 && at.lane % 4 == 0 && is_valid && call.lse != nullptr) {
+      call.lse[range.request * call.lse_strides.batch + query * call.lse_strides.token +
+               head * call.lse_strides.head] = states.lse[half];
     }
+  }
+}
+
+__device__ __forceinline__ void store_output(
+    const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
+    const RowRange& rows, const RunningSoftmax& softmax, const Position& at, const Output& out) {
+  const RowStates states = row_states(softmax);
+  if (range.piece >= 0) {
+    store_partial(call, range, rows, states, at, out);
+  } else {
+    store_final(call, range, rows, states, at, out);
   }
 }

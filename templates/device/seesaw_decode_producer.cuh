@@ -81,7 +81,7 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
   const int half = warp % 2;
   unsigned parity = 0;
   unsigned q_parity = 0;
-  const unsigned long long policy = make_cache_policy(is_short(part, first.range));
+  const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
   for_each_tile(arguments.call, part, first, lane,
                 [&](const DecodeRange& range, int block, const TilePages& pages) {
                   if (block == range.first_block) {

@@ -5,6 +5,7 @@
 
 #include "device/barrier_sm90.cuh"
 #include "device/decode_range.cuh"
+#include "device/partial_results.cuh"
 #include "device/swapped_decode_softmax.cuh"
 #include "interface/swapped_decode_arguments.h"
 
@@ -111,61 +112,76 @@ __device__ __forceinline__ void take_over(const MergeStorage& merge, const Posit
   }
 }
 
-// One of this thread's rows: `store(column, value)` for each of its columns.
-template <typename Store>
-__device__ __forceinline__ void store_columns(const FinalOutput& out, int j, int c, float scale,
-                                              Store store) {
+// What a row's values are to be multiplied by, and its LSE.
+struct RowState {
+  float scale;
+  float lse;
+};
+
+__device__ __forceinline__ RowState row_state(float maximum, float sum) {
+  if (sum == 0.0f)
+    return {0.0f, negative_infinity()};  // it saw nothing
+  return {1.0f / sum, (maximum + log2_approximate(sum)) * ln_2};
+}
+
+// To a piece's partial results, in lines.
+__device__ __forceinline__ void store_partial(const PagedDecodeArguments& call,
+                                              const DecodeRange& range, const Position& at,
+                                              const RunningSoftmax& softmax,
+                                              const FinalOutput& out) {
+  const long long tile = tile_index(call.partial, call.num_kv_heads, range.piece, blockIdx.x, 0);
+  constexpr int lines = lines_of_tile(rows, config::head_dim_v);
+  float* values = call.partial.out + (tile * lines + at.warp) * line_values + at.lane * 4;
 #pragma unroll
-  for (int box = 0; box < boxes_per_consumer; ++box) {
+  for (int j = 0; j < row_tiles; ++j) {
+    RowState states[2];
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      store(box * box_columns + half * 8, out[box][score_index(j, half, c)] * scale);
+    for (int c = 0; c < 2; ++c) {
+      const int row = j * 8 + at.lane % 4 * 2 + c;
+      states[c] = row_state(softmax.maximum[j][c], softmax.sum[j][c]);
+      if (at.consumer == 0 && at.warp == 0 && at.lane < 4 && row < call.seqlen_q * config::q_per_kv)
+        call.partial.lse[tile * rows + row] = states[c].lse;
+    }
+#pragma unroll
+    for (int box = 0; box < boxes_per_consumer; ++box) {
+      const int line = ((at.consumer * boxes_per_consumer + box) * row_tiles + j) * 4;
+      const float* value = &out[box][j * 4];
+      *reinterpret_cast<float4*>(values + line * line_values) =
+          make_float4(value[0] * states[0].scale, value[1] * states[1].scale,
+                      value[2] * states[0].scale, value[3] * states[1].scale);
     }
   }
 }
 
-// To the output if the request has one piece, else to the piece's partial results.
-__device__ __forceinline__ void store_output(const PagedDecodeArguments& call,
-                                             const DecodeRange& range, const Position& at,
-                                             const RunningSoftmax& softmax,
-                                             const FinalOutput& out) {
-  const int num_rows = call.seqlen_q * config::q_per_kv;
-  const int kv_head = blockIdx.x;
+// To the output.
+__device__ __forceinline__ void store_final(const PagedDecodeArguments& call,
+                                            const DecodeRange& range, const Position& at,
+                                            const RunningSoftmax& softmax, const FinalOutput& out) {
   const int column = at.consumer * boxes_per_consumer * box_columns + at.warp * 16 + at.lane / 4;
-  const bool stores_lse = at.consumer == 0 && at.warp == 0 && at.lane < 4;
 #pragma unroll
   for (int j = 0; j < row_tiles; ++j) {
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
       const int row = j * 8 + at.lane % 4 * 2 + c;
-      if (row >= num_rows)
+      if (row >= call.seqlen_q * config::q_per_kv)
         continue;
-      const float sum = softmax.sum[j][c];
-      const bool sees_nothing = sum == 0.0f;
-      const float scale = sees_nothing ? 0.0f : 1.0f / sum;
-      const float lse = sees_nothing ? negative_infinity()
-                                     : (softmax.maximum[j][c] + log2_approximate(sum)) * ln_2;
-      if (range.piece >= 0) {
-        const long long partial_row =
-            (static_cast<long long>(range.piece) * call.num_kv_heads + kv_head) * num_rows + row;
-        float* piece_row = call.partial.out + partial_row * config::head_dim_v + column;
-        store_columns(out, j, c, scale,
-                      [&](int offset, float value) { piece_row[offset] = value; });
-        if (stores_lse)
-          call.partial.lse[partial_row] = lse;
-      } else {
-        const int query = row / config::q_per_kv;
-        const int head = kv_head * config::q_per_kv + row % config::q_per_kv;
-        Element* out_row = static_cast<Element*>(call.out) +
-                           range.request * call.out_strides.batch + query * call.out_strides.token +
-                           head * call.out_strides.head + column;
-        store_columns(out, j, c, scale, [&](int offset, float value) {
-          out_row[offset] = static_cast<Element>(pack_pair<config::dtype>(value, 0.0f));
-        });
-        if (stores_lse && call.lse != nullptr) {
-          call.lse[range.request * call.lse_strides.batch + query * call.lse_strides.token +
-                   head * call.lse_strides.head] = lse;
+      const RowState state = row_state(softmax.maximum[j][c], softmax.sum[j][c]);
+      const int query = row / config::q_per_kv;
+      const int head = blockIdx.x * config::q_per_kv + row % config::q_per_kv;
+      Element* out_row = static_cast<Element*>(call.out) + range.request * call.out_strides.batch +
+                         query * call.out_strides.token + head * call.out_strides.head + column;
+#pragma unroll
+      for (int box = 0; box < boxes_per_consumer; ++box) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const float value = out[box][score_index(j, half, c)] * state.scale;
+          out_row[box * box_columns + half * 8] =
+              static_cast<Element>(pack_pair<config::dtype>(value, 0.0f));
         }
+      }
+      if (at.consumer == 0 && at.warp == 0 && at.lane < 4 && call.lse != nullptr) {
+        call.lse[range.request * call.lse_strides.batch + query * call.lse_strides.token +
+                 head * call.lse_strides.head] = state.lse;
       }
     }
   }
@@ -189,5 +205,9 @@ __device__ __forceinline__ void finish_request(const PagedDecodeArguments& call,
   }
   take_over(shared.merge[1 - at.consumer], at, softmax, final);
   sync_named_barrier<consumer_threads>(merge_barrier);  // what was handed over is read
-  store_output(call, range, at, softmax, final);
+  if (range.piece >= 0) {
+    store_partial(call, range, at, softmax, final);
+  } else {
+    store_final(call, range, at, softmax, final);
+  }
 }

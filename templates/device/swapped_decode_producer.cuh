@@ -14,12 +14,20 @@ using namespace attnjit::kernel_interface;
 
 constexpr int warps_per_ring = 2;
 
-// Every second box of a tile, from `share`; the other warp of this consumer loads the rest.
+// The tile before one, of the other consumer.
+struct TileBefore {
+  unsigned full;  // its barrier; 0 if there is none
+  unsigned parity;
+};
+
+// Every second box of a tile, from `share`; the other warp of this consumer loads the rest. The
+// third waits for the tile before: with more under way some multiprocessors run ahead and others
+// finish late.
 __device__ __forceinline__ void load_boxes(const SwappedDecodeArguments& arguments,
                                            ConsumerStorage& storage, ConsumerBarriers& barriers,
                                            const RingPosition& at, int share,
-                                           unsigned long long policy, int request, int token,
-                                           const TilePages& pages) {
+                                           const TileBefore& before, unsigned long long policy,
+                                           int request, int token, const TilePages& pages) {
   const unsigned full = shared_address(&barriers.tile_full[at.tile % 2]);
   const int batch = request * arguments.kv_batch_step;
   const int boxes = (num_boxes - share + warps_per_ring - 1) / warps_per_ring;
@@ -27,6 +35,8 @@ __device__ __forceinline__ void load_boxes(const SwappedDecodeArguments& argumen
   for (int i = share; i < num_boxes; i += warps_per_ring) {
     const int slot = at.slot(i);
     wait(shared_address(&barriers.box_empty[slot]), at.parity_of(i) ^ 1);
+    if (i / warps_per_ring == 2 && before.full != 0)
+      wait(before.full, before.parity);
     if (i == share)
       arrive_expect_bytes(full, boxes * box_elements * 2);
 #pragma unroll
@@ -61,7 +71,8 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
   const bool has_queries = warp == num_consumers * warps_per_ring - 1;
   RingPosition ring;
   unsigned loads = 0;
-  const unsigned long long policy = make_cache_policy(is_short(part, first.range));
+  unsigned others = 0;  // tiles of the other consumer so far
+  const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
   for_each_tile(arguments.call, part, first, lane,
                 [&](const DecodeRange& range, int block, const TilePages& pages) {
                   if (block == range.first_block) {
@@ -69,11 +80,18 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
                       load_queries(arguments, shared, loads, range.request);
                     ++loads;
                   }
-                  if ((block - range.first_block) % num_consumers != consumer)
+                  if ((block - range.first_block) % num_consumers != consumer) {
+                    ++others;
                     return;
+                  }
                   if (lane == 0) {
+                    // Only within a request: across, the order of tiles is not in turn.
+                    TileBefore before = {0, (others - 1) / 2 % 2};
+                    if (block > range.first_block)
+                      before.full = shared_address(
+                          &shared.barriers[1 - consumer].tile_full[(others - 1) % 2]);
                     load_boxes(arguments, shared.consumers[consumer], shared.barriers[consumer],
-                               ring, warp % warps_per_ring, policy, range.request,
+                               ring, warp % warps_per_ring, before, policy, range.request,
                                block * tile_tokens, pages);
                   }
                   __syncwarp();

@@ -41,13 +41,14 @@ __device__ __forceinline__ void load_tensor(unsigned destination, const TensorMa
       : "memory");
 }
 
-// How long L2 keeps what a copy brings. PTX ISA 9.7.9.14, createpolicy.
+// How long L2 keeps what a copy brings: first to go, or no say in it. PTX ISA 9.7.9.14,
+// createpolicy.
 __device__ __forceinline__ unsigned long long make_cache_policy(bool evict_first) {
   unsigned long long first;
-  unsigned long long normal;
+  unsigned long long unchanged;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
-  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
-  return evict_first ? first : normal;
+  asm("createpolicy.fractional.L2::evict_unchanged.b64 %0, 1.0;" : "=l"(unchanged));
+  return evict_first ? first : unchanged;
 }
 
 __device__ __forceinline__ void load_tensor(unsigned destination, const TensorMap& map,

@@ -29,6 +29,7 @@ struct SchedulePart {
   int end_request;
   int end_block;
   int first_piece;  // index of this part's piece among the pieces of first_request
+  int call_blocks;  // of all parts, starts among them; INT_MAX if there are more
 };
 
 ATTNJIT_HOST_DEVICE inline int num_kv_blocks(int seqlen_kv, int block_n) {
@@ -134,7 +135,14 @@ ATTNJIT_HOST_DEVICE inline SchedulePart make_part(const long long* unit_offsets,
                                                   long long per_part, int part) {
   const ScheduleCut begin = cut_at(unit_offsets, batch, part * per_part);
   const ScheduleCut end = cut_at(unit_offsets, batch, (part + 1) * per_part);
-  SchedulePart result = {begin.request, begin.block, end.request, end.block, 0};
+  constexpr long long most_blocks = 2147483647;
+  const long long call_blocks = unit_offsets[batch] / block_units;
+  SchedulePart result = {begin.request,
+                         begin.block,
+                         end.request,
+                         end.block,
+                         0,
+                         static_cast<int>(call_blocks < most_blocks ? call_blocks : most_blocks)};
   if (begin.block > 0) {
     result.first_piece =
         static_cast<int>(part - first_part_of(unit_offsets[begin.request], per_part));

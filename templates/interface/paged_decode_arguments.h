@@ -29,11 +29,13 @@ struct MaskStrides {
   long long key;
 };
 
-// Results of the pieces of split requests: out [pieces, num_kv_heads, rows, head_dim_v] and
-// lse [pieces, num_kv_heads, rows], where rows = seqlen_q * q_per_kv, query-major.
+// Results of the pieces of split requests: out [pieces, num_kv_heads, tiles, lines of a tile, 128]
+// and lse [pieces, num_kv_heads, tiles, rows of a tile]; a kv head has seqlen_q * q_per_kv rows,
+// query-major. device/partial_results.cuh says what a line holds.
 struct PartialResults {
   float* out;
   float* lse;  // natural logarithm
+  int tiles;   // of a kv head's rows
 };
 
 struct PagedDecodeArguments {
@@ -68,13 +70,12 @@ struct CombineArguments {
   const int* piece_offsets;
   QueryStrides out_strides;
   QueryStrides lse_strides;
-  int num_rows;  // batch * seqlen_q * num_q_heads
   int batch;
   int seqlen_q;
   int num_kv_heads;
   int q_per_kv;
-  int warps_per_unit;  // that share the pieces of a unit: a power of two, all a block's at most
-  bool splits_rows;    // a unit is 128 columns of a row, not all of them
+  int lines_at_once;   // 1; or 4 if a tile's lines come in fours
+  int warps_per_line;  // that share the pieces of a line: a power of two, all a block's at most
 };
 
 }  // namespace attnjit::kernel_interface

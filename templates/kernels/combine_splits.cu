@@ -1,11 +1,11 @@
-// Merges the partial results of split requests by their LSE. A unit is one query row, or where rows
-// are few one chunk of its columns; warps_per_unit neighbouring warps share its pieces. Rows of
-// requests that were not split are left alone, the attention kernel has written them. Grid: any;
-// blocks take units in turn.
+// Merges the partial results of split requests by their LSE, line by line as they lie in memory;
+// warps_per_line neighbouring warps share a line's pieces. Rows of requests that were not split are
+// left alone, the attention kernel has written them. Grid: any; blocks take lines in turn.
 #include "kernel_config.cuh"
 
 #include "device/combine_launch.cuh"
 #include "device/numeric_types.cuh"
+#include "device/partial_results.cuh"
 #include "device/softmax_math.cuh"
 #include "interface/paged_decode_arguments.h"
 
@@ -13,211 +13,274 @@ using namespace attnjit::kernel_interface;
 
 namespace {
 
-constexpr int columns_per_lane = 4;
-constexpr int chunk_columns = 32 * columns_per_lane;
-constexpr int num_chunks = (config::head_dim_v + chunk_columns - 1) / chunk_columns;
+constexpr PartialOrder order = config::partial_order;
+constexpr int lines = lines_of_tile(config::partial_rows, config::head_dim_v);  // of a tile
 
-// A row of the output and where its pieces lie.
-struct Row {
+// Where few requests are split into many pieces, a warp takes one line; where many are split into
+// few, four lines of the same rows, so that enough loads are under way either way.
+constexpr int most_lines_at_once = lines % 4 == 0 ? 4 : 1;
+
+template <int lines_at_once>
+constexpr int pieces_in_flight = 8 / lines_at_once;
+
+// Lines of one request's results, and where this lane's values are in its first piece.
+struct Line {
   int request;
-  int query;
-  int head;
   int num_pieces;
-  long long first_partial;   // row of the first piece in the partial results
-  long long partial_stride;  // rows between pieces
+  int kv_head;
+  int tile;
+  LinePlace place;  // in the first of them
+  const float* values;
+  const float* lse[2];    // of the lane's two rows
+  long long tile_stride;  // tiles between pieces
 };
 
-// This warp's place in its unit.
-struct Place {
-  int group;  // takes pieces group, group + warps_per_unit, …
-  int lane;
-  int column;  // first of this lane's
-};
-
-__device__ __forceinline__ Row find_row(const CombineArguments& arguments, unsigned index) {
-  const unsigned num_q_heads = arguments.num_kv_heads * arguments.q_per_kv;
-  const unsigned token = index / num_q_heads;
-  Row row;
-  row.head = index % num_q_heads;
-  row.query = token % arguments.seqlen_q;
-  row.request = token / arguments.seqlen_q;
-  const int first_piece = arguments.piece_offsets[row.request];
-  row.num_pieces = arguments.piece_offsets[row.request + 1] - first_piece;
-  const int rows = arguments.seqlen_q * arguments.q_per_kv;
-  row.partial_stride = static_cast<long long>(arguments.num_kv_heads) * rows;
-  row.first_partial = first_piece * row.partial_stride +
-                      static_cast<long long>(row.head / arguments.q_per_kv) * rows +
-                      row.query * arguments.q_per_kv + row.head % arguments.q_per_kv;
-  return row;
+// `index` counts the lines of all requests, or groups of lines_at_once.
+template <int lines_at_once>
+__device__ __forceinline__ Line find_line(const CombineArguments& arguments, unsigned index,
+                                          int lane) {
+  constexpr unsigned groups = lines / lines_at_once;
+  const unsigned tile = index / groups;
+  const unsigned group = index % groups;
+  const int line_in_tile =
+      group / line_step<order> * line_step<order> * lines_at_once + group % line_step<order>;
+  const unsigned per_request = arguments.num_kv_heads * arguments.partial.tiles;
+  Line line;
+  line.request = tile / per_request;
+  line.kv_head = tile % per_request / arguments.partial.tiles;
+  line.tile = tile % per_request % arguments.partial.tiles;
+  const int first_piece = arguments.piece_offsets[line.request];
+  line.num_pieces = arguments.piece_offsets[line.request + 1] - first_piece;
+  line.place = place_in_line<order, config::partial_rows>(line_in_tile, lane);
+  const long long first_tile =
+      tile_index(arguments.partial, arguments.num_kv_heads, first_piece, line.kv_head, line.tile);
+  line.values =
+      arguments.partial.out + (first_tile * lines + line_in_tile) * line_values + lane * 4;
+  line.lse[0] = arguments.partial.lse + first_tile * config::partial_rows + line.place.row[0];
+  line.lse[1] = arguments.partial.lse + first_tile * config::partial_rows + line.place.row[1];
+  line.tile_stride = per_request;
+  return line;
 }
 
-// Of all of a row's pieces.
-struct Weights {
-  float maximum;  // of the LSEs
-  float sum;      // of exp(lse - maximum)
+// What pieces come to: of each row the largest LSE and the sum of exp(lse - maximum), of each value
+// the sum weighted likewise.
+template <int lines_at_once>
+struct Merged {
+  float maximum[2];  // in units of log2
+  float sum[2];
+  float4 values[lines_at_once];
 };
 
-// A piece that saw nothing weighs nothing.
+template <int lines_at_once>
+__device__ __forceinline__ void reset(Merged<lines_at_once>& merged) {
+  merged.maximum[0] = merged.maximum[1] = negative_infinity();
+  merged.sum[0] = merged.sum[1] = 0.0f;
+#pragma unroll
+  for (int i = 0; i < lines_at_once; ++i)
+    merged.values[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+}
+
+// A piece that saw nothing weighs nothing, and what it holds may be no number.
+__device__ __forceinline__ float weighted(float weight, float value) {
+  return weight == 0.0f ? 0.0f : weight * value;
+}
+
+__device__ __forceinline__ void add(float4& sum, const float (&weight)[2], const float4& values) {
+  sum.x += weighted(weight[row_of_value<order>(0)], values.x);
+  sum.y += weighted(weight[row_of_value<order>(1)], values.y);
+  sum.z += weighted(weight[row_of_value<order>(2)], values.z);
+  sum.w += weighted(weight[row_of_value<order>(3)], values.w);
+}
+
 __device__ __forceinline__ float weight_of(float lse, float maximum) {
-  return lse == negative_infinity() ? 0.0f : exp2_approximate((lse - maximum) * log2_e);
+  return exp2_approximate(lse - finite_maximum(maximum));
 }
 
-__device__ __forceinline__ Weights weigh_pieces(const CombineArguments& arguments, const Row& row,
-                                                int lane) {
-  constexpr int at_once = 4;  // loads in flight
-  const float* lse = arguments.partial.lse + row.first_partial;
-  Weights weights = {negative_infinity(), 0.0f};
-  for (int first = lane; first < row.num_pieces; first += 32 * at_once) {
-    float values[at_once];
+// Moves both rows to maxima that are at least as large.
+template <int lines_at_once>
+__device__ __forceinline__ void raise_maxima(Merged<lines_at_once>& merged,
+                                             const float (&maximum)[2]) {
+  float factor[2];
+#pragma unroll
+  for (int row = 0; row < 2; ++row) {
+    factor[row] = weight_of(merged.maximum[row], maximum[row]);
+    merged.maximum[row] = maximum[row];
+    merged.sum[row] *= factor[row];
+  }
+#pragma unroll
+  for (int i = 0; i < lines_at_once; ++i) {
+    const float4 values = merged.values[i];
+    merged.values[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    add(merged.values[i], factor, values);
+  }
+}
+
+// Some of a warp's pieces, all loads under way together; what is past the last weighs nothing.
+template <int lines_at_once>
+struct LoadedPieces {
+  float lse[pieces_in_flight<lines_at_once>][2];  // in units of log2
+  float4 values[pieces_in_flight<lines_at_once>][lines_at_once];
+};
+
+template <int lines_at_once>
+__device__ __forceinline__ void load_pieces(const Line& line, int first, int step,
+                                            LoadedPieces<lines_at_once>& pieces) {
+#pragma unroll
+  for (int i = 0; i < pieces_in_flight<lines_at_once>; ++i) {
+    const int piece = first + i * step;
+    const bool exists = piece < line.num_pieces;
+    const long long tiles = piece * line.tile_stride;
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      pieces.lse[i][row] =
+          exists ? line.lse[row][tiles * config::partial_rows] * log2_e : negative_infinity();
+    }
+    const float* values = line.values + tiles * lines * line_values;
+#pragma unroll
+    for (int j = 0; j < lines_at_once; ++j) {
+      pieces.values[i][j] =
+          exists ? *reinterpret_cast<const float4*>(values + j * line_step<order> * line_values)
+                 : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    }
+  }
+}
+
+// This warp's pieces: `group`, `group` + warps_per_line, …
+template <int lines_at_once>
+__device__ __forceinline__ void merge_pieces(const Line& line, int group, int warps_per_line,
+                                             Merged<lines_at_once>& merged) {
+  constexpr int at_once = pieces_in_flight<lines_at_once>;
+#pragma unroll 1
+  for (int first = group; first < line.num_pieces; first += warps_per_line * at_once) {
+    LoadedPieces<lines_at_once> pieces;
+    load_pieces(line, first, warps_per_line, pieces);
+    float maximum[2] = {merged.maximum[0], merged.maximum[1]};
 #pragma unroll
     for (int i = 0; i < at_once; ++i) {
-      const int piece = first + i * 32;
-      values[i] = piece < row.num_pieces ? lse[piece * row.partial_stride] : negative_infinity();
+      maximum[0] = fmaxf(maximum[0], pieces.lse[i][0]);
+      maximum[1] = fmaxf(maximum[1], pieces.lse[i][1]);
     }
+    raise_maxima(merged, maximum);
 #pragma unroll
-    for (int i = 0; i < at_once; ++i)
-      weights.maximum = fmaxf(weights.maximum, values[i]);
-  }
+    for (int i = 0; i < at_once; ++i) {
+      const float weight[2] = {weight_of(pieces.lse[i][0], maximum[0]),
+                               weight_of(pieces.lse[i][1], maximum[1])};
+      merged.sum[0] += weight[0];
+      merged.sum[1] += weight[1];
 #pragma unroll
-  for (int step = 1; step < 32; step *= 2)
-    weights.maximum = fmaxf(weights.maximum, __shfl_xor_sync(0xffffffffu, weights.maximum, step));
-  for (int piece = lane; piece < row.num_pieces; piece += 32)
-    weights.sum += weight_of(lse[piece * row.partial_stride], weights.maximum);
-#pragma unroll
-  for (int step = 1; step < 32; step *= 2)
-    weights.sum += __shfl_xor_sync(0xffffffffu, weights.sum, step);
-  return weights;
-}
-
-// `chunks` chunks of columns, 128 apart.
-template <int chunks>
-using Columns = float4[chunks];
-
-template <int chunks>
-constexpr int pieces_in_flight = chunks == 1 ? 8 : 4;
-
-// Some of this warp's pieces, all loads in flight together.
-template <int chunks>
-struct LoadedPieces {
-  Columns<chunks> out[pieces_in_flight<chunks>];
-  float lse[pieces_in_flight<chunks>];
-};
-
-template <int chunks>
-__device__ __forceinline__ void load_pieces(const CombineArguments& arguments, const Row& row,
-                                            const Place& at, int first,
-                                            LoadedPieces<chunks>& pieces) {
-#pragma unroll
-  for (int i = 0; i < pieces_in_flight<chunks>; ++i) {
-    const int piece = first + i * arguments.warps_per_unit;
-    const long long partial = row.first_partial + piece * row.partial_stride;
-    const float* out = arguments.partial.out + partial * config::head_dim_v + at.column;
-    pieces.lse[i] = piece < row.num_pieces ? arguments.partial.lse[partial] : negative_infinity();
-#pragma unroll
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-      const bool is_column = at.column + chunk * chunk_columns < config::head_dim_v;
-      pieces.out[i][chunk] = piece < row.num_pieces && is_column
-                                 ? *reinterpret_cast<const float4*>(out + chunk * chunk_columns)
-                                 : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+      for (int j = 0; j < lines_at_once; ++j)
+        add(merged.values[j], weight, pieces.values[i][j]);
     }
   }
 }
 
-__device__ __forceinline__ void add(float4& sum, float weight, const float4& values) {
-  sum.x += weight * values.x;
-  sum.y += weight * values.y;
-  sum.z += weight * values.z;
-  sum.w += weight * values.w;
-}
-
-// The weighted sum of this warp's pieces. The first loads are under way while the row is weighed.
-template <int chunks>
-__device__ __forceinline__ Weights merge_pieces(const CombineArguments& arguments, const Row& row,
-                                                const Place& at, Columns<chunks>& sum) {
-  LoadedPieces<chunks> pieces;
-  load_pieces<chunks>(arguments, row, at, at.group, pieces);
-  const Weights weights = weigh_pieces(arguments, row, at.lane);
-  for (int first = at.group;;) {
-#pragma unroll
-    for (int i = 0; i < pieces_in_flight<chunks>; ++i) {
-      const float weight = weight_of(pieces.lse[i], weights.maximum);
-      if (weight == 0.0f)  // what it holds may be no number
-        continue;
-#pragma unroll
-      for (int chunk = 0; chunk < chunks; ++chunk)
-        add(sum[chunk], weight, pieces.out[i][chunk]);
-    }
-    first += arguments.warps_per_unit * pieces_in_flight<chunks>;
-    if (first >= row.num_pieces)
-      return weights;
-    load_pieces<chunks>(arguments, row, at, first, pieces);
-  }
-}
-
-// The sum over the warps of a unit, in its first warp. All threads of the block.
-__device__ __forceinline__ void merge_groups(int warps_per_unit, const Place& at, Columns<1>& sum) {
-  __shared__ float4 sums[config::num_warps][32];
+// The results of a line's warps, in its first. All threads of the block.
+__device__ __forceinline__ void merge_warps(int warps_per_line, int group, int lane,
+                                            Merged<1>& merged) {
+  __shared__ float4 values[config::num_warps][32];
+  __shared__ float4 states[config::num_warps][32];  // maxima, sums
   const int warp = threadIdx.x / 32;
-  __syncthreads();  // the sums of the units before are no longer read
-  sums[warp][at.lane] = sum[0];
-  __syncthreads();  // all sums are written
-  if (at.group == 0) {
-    for (int i = 1; i < warps_per_unit; ++i)
-      add(sum[0], 1.0f, sums[warp + i][at.lane]);
+  __syncthreads();  // the results of the lines before are no longer read
+  values[warp][lane] = merged.values[0];
+  states[warp][lane] =
+      make_float4(merged.maximum[0], merged.maximum[1], merged.sum[0], merged.sum[1]);
+  __syncthreads();  // all results are written
+  if (group > 0)
+    return;
+  float maximum[2] = {merged.maximum[0], merged.maximum[1]};
+#pragma unroll 4
+  for (int i = 1; i < warps_per_line; ++i) {
+    const float2 other = *reinterpret_cast<const float2*>(&states[warp + i][lane]);
+    maximum[0] = fmaxf(maximum[0], other.x);
+    maximum[1] = fmaxf(maximum[1], other.y);
+  }
+  raise_maxima(merged, maximum);
+#pragma unroll 4
+  for (int i = 1; i < warps_per_line; ++i) {
+    const float4 other = states[warp + i][lane];
+    const float weight[2] = {weight_of(other.x, maximum[0]), weight_of(other.y, maximum[1])};
+    merged.sum[0] += other.z * weight[0];
+    merged.sum[1] += other.w * weight[1];
+    add(merged.values[0], weight, values[warp + i][lane]);
   }
 }
 
-template <int chunks>
-__device__ __forceinline__ void store(const CombineArguments& arguments, const Row& row,
-                                      const Place& at, const Weights& weights,
-                                      const Columns<chunks>& sum) {
-  const bool sees_nothing = weights.sum == 0.0f;
-  const float scale = sees_nothing ? 0.0f : 1.0f / weights.sum;
-  Element* out = static_cast<Element*>(arguments.out) + row.request * arguments.out_strides.batch +
-                 row.query * arguments.out_strides.token + row.head * arguments.out_strides.head +
-                 at.column;
+// One row's two or four values of a line.
+__device__ __forceinline__ void store_values(Element* out, int row, const float4& values,
+                                             float scale) {
+  if constexpr (order == PartialOrder::rows) {
+    *reinterpret_cast<uint2*>(out) =
+        make_uint2(pack_pair<config::dtype>(values.x * scale, values.y * scale),
+                   pack_pair<config::dtype>(values.z * scale, values.w * scale));
+  } else if constexpr (order == PartialOrder::accumulators) {
+    *reinterpret_cast<unsigned*>(out) =
+        row == 0 ? pack_pair<config::dtype>(values.x * scale, values.y * scale)
+                 : pack_pair<config::dtype>(values.z * scale, values.w * scale);
+  } else {
+    const unsigned pair = row == 0 ? pack_pair<config::dtype>(values.x * scale, values.z * scale)
+                                   : pack_pair<config::dtype>(values.y * scale, values.w * scale);
+    out[0] = static_cast<Element>(pair);
+    out[8] = static_cast<Element>(pair >> 16);
+  }
+}
+
+template <int lines_at_once>
+__device__ __forceinline__ void store_line(const CombineArguments& arguments, const Line& line,
+                                           const Merged<lines_at_once>& merged) {
+  constexpr int num_rows = order == PartialOrder::rows ? 1 : 2;
 #pragma unroll
-  for (int chunk = 0; chunk < chunks; ++chunk) {
-    if (at.column + chunk * chunk_columns >= config::head_dim_v)
+  for (int i = 0; i < num_rows; ++i) {
+    const int row = line.tile * config::partial_rows + line.place.row[i];
+    if (row >= arguments.seqlen_q * arguments.q_per_kv)
       continue;
-    *reinterpret_cast<uint2*>(out + chunk * chunk_columns) =
-        make_uint2(pack_pair<config::dtype>(sum[chunk].x * scale, sum[chunk].y * scale),
-                   pack_pair<config::dtype>(sum[chunk].z * scale, sum[chunk].w * scale));
-  }
-  if (at.column == 0 && arguments.lse != nullptr) {
-    arguments.lse[row.request * arguments.lse_strides.batch +
-                  row.query * arguments.lse_strides.token + row.head * arguments.lse_strides.head] =
-        sees_nothing ? negative_infinity() : weights.maximum + log2_approximate(weights.sum) * ln_2;
+    const int query = row / arguments.q_per_kv;
+    const int head = line.kv_head * arguments.q_per_kv + row % arguments.q_per_kv;
+    const bool sees_nothing = merged.sum[i] == 0.0f;
+    const float scale = sees_nothing ? 0.0f : 1.0f / merged.sum[i];
+    Element* out = static_cast<Element*>(arguments.out) +
+                   line.request * arguments.out_strides.batch +
+                   query * arguments.out_strides.token + head * arguments.out_strides.head;
+#pragma unroll
+    for (int j = 0; j < lines_at_once; ++j) {
+      const int column = line.place.column + j * column_step<order>;
+      if (column < config::head_dim_v)
+        store_values(out + column, i, merged.values[j], scale);
+    }
+    if (line.place.column == 0 && arguments.lse != nullptr) {
+      arguments.lse[line.request * arguments.lse_strides.batch +
+                    query * arguments.lse_strides.token + head * arguments.lse_strides.head] =
+          sees_nothing ? negative_infinity()
+                       : (merged.maximum[i] + log2_approximate(merged.sum[i])) * ln_2;
+    }
   }
 }
 
-// All units of this block, of `chunks` chunks each. Only units of one chunk are shared by warps.
-template <int chunks>
+// Only single lines are shared by warps.
+template <int lines_at_once>
 __device__ __forceinline__ void combine(const CombineArguments& arguments) {
-  constexpr int units_per_row = num_chunks / chunks;
-  const int warps_per_unit = arguments.warps_per_unit;
+  const int warps_per_line = lines_at_once == 1 ? arguments.warps_per_line : 1;
   const int warp = threadIdx.x / 32;
-  const int units_per_block = config::num_warps / warps_per_unit;
-  const long long num_units = static_cast<long long>(arguments.num_rows) * units_per_row;
-  // The same number of turns for all warps of a block: they meet in merge_groups.
-  for (long long first = static_cast<long long>(blockIdx.x) * units_per_block; first < num_units;
-       first += static_cast<long long>(gridDim.x) * units_per_block) {
-    const long long unit = first + warp / warps_per_unit;
-    Place at = {warp % warps_per_unit, static_cast<int>(threadIdx.x % 32), 0};
-    at.column = static_cast<int>(unit % units_per_row) * chunk_columns + at.lane * columns_per_lane;
-    Row row = {};
-    if (unit < num_units)
-      row = find_row(arguments, static_cast<unsigned>(unit / units_per_row));
-    Weights weights = {};
-    Columns<chunks> sum = {};
-    if (row.num_pieces > 0)
-      weights = merge_pieces<chunks>(arguments, row, at, sum);
-    if constexpr (chunks == 1) {
-      if (warps_per_unit > 1)
-        merge_groups(warps_per_unit, at, sum);
+  const int lane = threadIdx.x % 32;
+  const int group = warp % warps_per_line;
+  const int per_block = config::num_warps / warps_per_line;
+  const unsigned count = static_cast<unsigned>(arguments.batch) * arguments.num_kv_heads *
+                         arguments.partial.tiles * (lines / lines_at_once);
+  // The same number of turns for all warps of a block: they meet in merge_warps.
+  for (unsigned first = blockIdx.x * per_block; first < count; first += gridDim.x * per_block) {
+    const unsigned index = first + warp / warps_per_line;
+    Line line = {};
+    if (index < count)
+      line = find_line<lines_at_once>(arguments, index, lane);
+    wait_for_attention();
+    Merged<lines_at_once> merged;
+    reset(merged);
+    merge_pieces(line, group, warps_per_line, merged);
+    if constexpr (lines_at_once == 1) {
+      if (warps_per_line > 1)
+        merge_warps(warps_per_line, group, lane, merged);
     }
-    if (row.num_pieces > 0 && at.group == 0)
-      store<chunks>(arguments, row, at, weights, sum);
+    if (line.num_pieces > 0 && group == 0)
+      store_line(arguments, line, merged);
   }
 }
 
@@ -225,15 +288,14 @@ __device__ __forceinline__ void combine(const CombineArguments& arguments) {
 
 extern "C" __global__ void __launch_bounds__(config::num_warps * 32, 1)
     combine_splits(const __grid_constant__ CombineArguments arguments) {
-  const bool has_pieces = arguments.piece_offsets[arguments.batch] > 0;
+  if (arguments.piece_offsets[arguments.batch] > 0) {
+    if (arguments.lines_at_once == 1 || most_lines_at_once == 1) {
+      combine<1>(arguments);
+    } else {
+      combine<most_lines_at_once>(arguments);
+    }
+  }
   // Also where there is nothing to merge: what follows in the stream waits for this grid alone, and
   // must not begin before the attention kernel has ended.
   wait_for_attention();
-  if (!has_pieces)
-    return;
-  if (num_chunks == 1 || arguments.splits_rows) {
-    combine<1>(arguments);
-  } else {
-    combine<num_chunks>(arguments);
-  }
 }

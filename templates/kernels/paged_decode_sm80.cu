@@ -15,6 +15,7 @@
 #include "device/mma_sm80.cuh"
 #include "device/numeric_types.cuh"
 #include "device/paged_tile.cuh"
+#include "device/partial_results.cuh"
 #include "device/softmax_math.cuh"
 #include "interface/paged_decode_arguments.h"
 
@@ -213,7 +214,7 @@ __device__ __forceinline__ void store_row(const PagedDecodeArguments& arguments,
   const int query = row / config::q_per_kv;
   const int head = work.kv_head * config::q_per_kv + row % config::q_per_kv;
   const long long partial_row =
-      (static_cast<long long>(piece) * arguments.num_kv_heads + work.kv_head) * work.num_rows + row;
+      tile_index(arguments.partial, arguments.num_kv_heads, piece, work.kv_head, row);
   Element* out = static_cast<Element*>(arguments.out) + work.request * arguments.out_strides.batch +
                  query * arguments.out_strides.token + head * arguments.out_strides.head;
 #pragma unroll
@@ -226,8 +227,9 @@ __device__ __forceinline__ void store_row(const PagedDecodeArguments& arguments,
     if (piece < 0) {
       *reinterpret_cast<unsigned*>(out + column) = pack_pair<config::dtype>(low, high);
     } else {
-      *reinterpret_cast<float2*>(arguments.partial.out + partial_row * config::head_dim_v +
-                                 column) = make_float2(low, high);
+      constexpr int row_values = lines_of_tile(1, config::head_dim_v) * line_values;
+      *reinterpret_cast<float2*>(arguments.partial.out + partial_row * row_values + column) =
+          make_float2(low, high);
     }
   }
   if (at.warp == 0 && at.lane % 4 == 0) {

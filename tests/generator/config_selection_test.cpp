@@ -122,6 +122,8 @@ TEST_CASE("a decode takes its attention, combine and schedule kernels, in this o
   CHECK(decode.value_source == ValueSource::separate);
   CHECK(combine.head_dim_v == 128);
   CHECK(combine.dtype == DataType::bf16);
+  CHECK(combine.partial_order == PartialOrder::rows);
+  CHECK(combine.partial_rows == 1);
   CHECK(schedule.block_n == decode.block_n);
   // A piece: 4 rows x 128 columns x 4 bytes, twice; a block: block_n keys x 320 columns x 2 bytes.
   CHECK(schedule.piece_units == 4 * 128 * 4 * 2 * 256 / (decode.block_n * 320 * 2));

@@ -32,8 +32,8 @@ std::string schedule_assertions() {
   return ATTNJIT_SIZE(SchedulePart) + ATTNJIT_MEMBER(SchedulePart, first_request) +
          ATTNJIT_MEMBER(SchedulePart, first_block) + ATTNJIT_MEMBER(SchedulePart, end_request) +
          ATTNJIT_MEMBER(SchedulePart, end_block) + ATTNJIT_MEMBER(SchedulePart, first_piece) +
-         ATTNJIT_SIZE(ScheduleArguments) + ATTNJIT_MEMBER(ScheduleArguments, seq_lens) +
-         ATTNJIT_MEMBER(ScheduleArguments, parts) +
+         ATTNJIT_MEMBER(SchedulePart, call_blocks) + ATTNJIT_SIZE(ScheduleArguments) +
+         ATTNJIT_MEMBER(ScheduleArguments, seq_lens) + ATTNJIT_MEMBER(ScheduleArguments, parts) +
          ATTNJIT_MEMBER(ScheduleArguments, piece_offsets) +
          ATTNJIT_MEMBER(ScheduleArguments, unit_offsets) +
          ATTNJIT_MEMBER(ScheduleArguments, batch) + ATTNJIT_MEMBER(ScheduleArguments, num_parts);
@@ -48,7 +48,7 @@ std::string stride_assertions() {
          ATTNJIT_MEMBER(MaskStrides, batch) + ATTNJIT_MEMBER(MaskStrides, head) +
          ATTNJIT_MEMBER(MaskStrides, query) + ATTNJIT_MEMBER(MaskStrides, key) +
          ATTNJIT_SIZE(PartialResults) + ATTNJIT_MEMBER(PartialResults, out) +
-         ATTNJIT_MEMBER(PartialResults, lse);
+         ATTNJIT_MEMBER(PartialResults, lse) + ATTNJIT_MEMBER(PartialResults, tiles);
 }
 
 std::string decode_assertions() {
@@ -80,13 +80,12 @@ std::string combine_assertions() {
          ATTNJIT_MEMBER(CombineArguments, out) + ATTNJIT_MEMBER(CombineArguments, lse) +
          ATTNJIT_MEMBER(CombineArguments, piece_offsets) +
          ATTNJIT_MEMBER(CombineArguments, out_strides) +
-         ATTNJIT_MEMBER(CombineArguments, lse_strides) +
-         ATTNJIT_MEMBER(CombineArguments, num_rows) + ATTNJIT_MEMBER(CombineArguments, batch) +
+         ATTNJIT_MEMBER(CombineArguments, lse_strides) + ATTNJIT_MEMBER(CombineArguments, batch) +
          ATTNJIT_MEMBER(CombineArguments, seqlen_q) +
          ATTNJIT_MEMBER(CombineArguments, num_kv_heads) +
          ATTNJIT_MEMBER(CombineArguments, q_per_kv) +
-         ATTNJIT_MEMBER(CombineArguments, warps_per_unit) +
-         ATTNJIT_MEMBER(CombineArguments, splits_rows);
+         ATTNJIT_MEMBER(CombineArguments, lines_at_once) +
+         ATTNJIT_MEMBER(CombineArguments, warps_per_line);
 }
 
 std::string tensor_map_assertions() {

@@ -61,10 +61,16 @@ struct SeesawDecodeConfig {
   friend bool operator==(const SeesawDecodeConfig&, const SeesawDecodeConfig&) = default;
 };
 
+// How partial results lie in memory: templates/device/partial_results.cuh.
+enum class PartialOrder { rows, accumulators, transposed };
+std::string_view to_string(PartialOrder);
+
 // templates/kernels/combine_splits.cu: merges the partial results of split requests by their LSE.
 struct CombineConfig {
   DataType dtype = DataType::bf16;  // of out
   int head_dim_v = 0;
+  PartialOrder partial_order = PartialOrder::rows;
+  int partial_rows = 0;
   int num_warps = 0;
   bool overlaps_attention = false;
 
@@ -127,6 +133,8 @@ template <typename Visitor>
 void for_each_field(const CombineConfig& config, Visitor&& visit) {
   visit("dtype", config.dtype, "element type of out");
   visit("head_dim_v", config.head_dim_v, "columns of out");
+  visit("partial_order", config.partial_order, "how the attention kernel lays out partial results");
+  visit("partial_rows", config.partial_rows, "rows of a tile of partial results");
   visit("num_warps", config.num_warps, "warps per thread block");
   visit("overlaps_attention", config.overlaps_attention, "launched before the attention has ended");
 }

@@ -28,7 +28,21 @@ constexpr std::int64_t max_pieces(const DecodeGrid& grid) {
   return 2 * std::int64_t{grid.num_parts};
 }
 
+// How the partial results of one piece are stored: templates/device/partial_results.cuh.
+struct PartialTiles {
+  int tiles = 0;   // of the query rows of a kv head
+  int rows = 0;    // of a tile
+  int lines = 0;   // of a tile
+  int values = 0;  // of a tile, in lines
+};
+
+// Of the attention kernel that `config` merges the results of.
+PartialTiles partial_tiles(const DecodeGrid& grid, const CombineConfig& config);
+
+// Lines that the results of a request fill, of all its kv heads.
+std::int64_t lines_per_request(const DecodeGrid& grid, const CombineConfig& config);
+
 // Bytes of workspace for the partial results of `grid`.
-std::int64_t workspace_bytes(const DecodeGrid& grid, int head_dim_v);
+std::int64_t workspace_bytes(const DecodeGrid& grid, const CombineConfig& config);
 
 }  // namespace attnjit
