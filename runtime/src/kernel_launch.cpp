@@ -28,7 +28,7 @@ CUlaunchAttribute overlap_attribute() {
 // A null stream means the one of the current context, and a thread may have none.
 CUresult launch_in_primary_context(const LoadedKernel& kernel, const CUlaunchConfig& config,
                                    CUfunction function, void** parameters) {
-  const ScopedContext current(*kernel.driver, kernel.driver->primary_context(kernel.device));
+  const ScopedContext current(*kernel.driver, kernel.context);
   return kernel.driver->api().launch_kernel_ex(&config, function, parameters, nullptr);
 }
 

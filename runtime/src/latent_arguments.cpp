@@ -78,9 +78,10 @@ Arguments arguments_of(const Driver& driver, const AttentionDescriptor& descript
 
 SwappedDecodeArguments make_swapped_arguments(const AttentionDescriptor& descriptor,
                                               const DecodeCall& call,
-                                              const PagedDecodeArguments& arguments, int device) {
-  const Driver& driver = Driver::instance();
-  const ScopedContext context(driver, driver.primary_context(device));  // encoding needs one
+                                              const PagedDecodeArguments& arguments,
+                                              const LoadedKernel& kernel) {
+  const Driver& driver = *kernel.driver;
+  const ScopedContext context(driver, kernel.context);  // encoding needs one
   auto result = arguments_of<SwappedDecodeArguments>(driver, descriptor, call, arguments);
   result.q = encode_tensor_map(driver, "q", query_shape(descriptor, call, arguments.q_strides),
                                arguments.q);
@@ -90,9 +91,9 @@ SwappedDecodeArguments make_swapped_arguments(const AttentionDescriptor& descrip
 SeesawDecodeArguments make_seesaw_arguments(const AttentionDescriptor& descriptor,
                                             const DecodeCall& call,
                                             const PagedDecodeArguments& arguments,
-                                            const DecodeGrid& grid, int device) {
-  const Driver& driver = Driver::instance();
-  const ScopedContext context(driver, driver.primary_context(device));  // encoding needs one
+                                            const DecodeGrid& grid, const LoadedKernel& kernel) {
+  const Driver& driver = *kernel.driver;
+  const ScopedContext context(driver, kernel.context);  // encoding needs one
   auto result = arguments_of<SeesawDecodeArguments>(driver, descriptor, call, arguments);
   result.row_tiles = grid.row_tiles;
   return result;

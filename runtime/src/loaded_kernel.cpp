@@ -77,6 +77,7 @@ LoadedKernel LoadedCubin::on_device(int ordinal) {
   return {.driver = &state_->driver,
           .kernel = state_->kernel,
           .device = ordinal,
+          .context = state_->driver.primary_context(ordinal),
           .num_threads = static_cast<unsigned>(shape.num_threads),
           .shared_memory_bytes = static_cast<unsigned>(shape.shared_memory_bytes),
           .entry = shape.entry.c_str()};

@@ -21,13 +21,13 @@ constexpr std::int64_t ceil_divide(std::int64_t value, std::int64_t divisor) {
   return (value + divisor - 1) / divisor;
 }
 
-// The partial results fill the workspace: all outputs, then all LSEs.
+// The partial results fill the workspace: all outputs, then all states.
 PartialResults partial_results(const DecodePlan& plan, void* workspace) {
   const DecodeGrid& grid = plan.grid();
   const PartialTiles tiles = partial_tiles(grid, plan.kernels().combine_config);
   auto* out = static_cast<float*>(workspace);
   const std::int64_t count = max_pieces(grid) * grid.num_kv_heads * tiles.tiles;
-  return {out, out + count * tiles.values, tiles.tiles};
+  return {out, reinterpret_cast<PartialState*>(out + count * tiles.values), tiles.tiles};
 }
 
 void check_workspace(const void* workspace, std::int64_t given, std::int64_t needed) {
@@ -52,11 +52,11 @@ void launch_attention(const DecodePlan& plan, const DecodeCall& call,
   const LoadedKernel& kernel = plan.kernels().attention;
   if (std::holds_alternative<SwappedDecodeConfig>(plan.kernels().config)) {
     const SwappedDecodeArguments swapped =
-        make_swapped_arguments(plan.kernels().descriptor, call, arguments, kernel.device);
+        make_swapped_arguments(plan.kernels().descriptor, call, arguments, kernel);
     launch(kernel, blocks, stream, &swapped);
   } else if (std::holds_alternative<SeesawDecodeConfig>(plan.kernels().config)) {
     const SeesawDecodeArguments seesaw =
-        make_seesaw_arguments(plan.kernels().descriptor, call, arguments, grid, kernel.device);
+        make_seesaw_arguments(plan.kernels().descriptor, call, arguments, grid, kernel);
     blocks.cluster_x = grid.row_tiles % 2 == 0 ? 2 : 1;  // they read the same pages: start together
     launch(kernel, blocks, stream, &seesaw);
   } else {

@@ -1,7 +1,7 @@
 // How the partial results of split requests lie in memory: as the attention kernel holds them in
 // registers, so that whole lines of 128 values are stored and loaded, four to a lane. A kv head's
 // rows are cut into tiles; a tile is a row of lines. The attention kernel writes the lines that
-// hold rows of the call, and the LSEs of those rows; what else is there is never used.
+// hold rows of the call, and the states of those rows; what else is there is never used.
 #pragma once
 
 #include "device/config_types.cuh"
@@ -14,7 +14,7 @@ __device__ constexpr int lines_of_tile(int rows, int head_dim_v) {
   return rows * ((head_dim_v + line_values - 1) / line_values);
 }
 
-// The tile's index among all of them. Its rows' LSEs follow each other likewise.
+// The tile's index among all of them. Its rows' states follow each other likewise.
 __device__ __forceinline__ long long tile_index(
     const attnjit::kernel_interface::PartialResults& partial, int num_kv_heads, int piece,
     int kv_head, int tile) {

@@ -108,31 +108,11 @@ __device__ __forceinline__ void store_final_row(Element* row, const Output& out,
   }
 }
 
-// A thread's two rows: what their values are to be multiplied by, and their LSEs.
-struct RowStates {
-  float scale[2];
-  float lse[2];
-};
-
-__device__ __forceinline__ RowStates row_states(const RunningSoftmax& softmax) {
-  RowStates states;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const float sum = softmax.sum[half];
-    const bool sees_nothing = sum == 0.0f;
-    states.scale[half] = sees_nothing ? 0.0f : 1.0f / sum;
-    states.lse[half] =
-        sees_nothing ? negative_infinity() : (softmax.maximum[half] + log2_approximate(sum)) * ln_2;
-  }
-  return states;
-}
-
 // To a piece's partial results, in lines; a warp that has no row of the call, none.
 __device__ __forceinline__ void store_partial(
     const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
-    const RowRange& rows, const RowStates& states, const Position& at, const Output& out) {
-  const int num_rows = call.seqlen_q * config::q_per_kv;
-  if (rows.first + at.warp * 16 >= num_rows)
+    const RowRange& rows, const RunningSoftmax& softmax, const Position& at, const Output& out) {
+  if (rows.first + at.warp * 16 >= call.seqlen_q * config::q_per_kv)
     return;
   const long long tile = tile_index(call.partial, call.num_kv_heads, range.piece, rows.kv_head,
                                     rows.first / block_rows);
@@ -143,23 +123,25 @@ __device__ __forceinline__ void store_partial(
   for (int i = 0; i < half_columns / 8; ++i) {
     const float* value = &out[i * 8 / quarter_columns][i * 8 % quarter_columns / 2];
     *reinterpret_cast<float4*>(values + i * 4 * line_values) =
-        make_float4(value[0] * states.scale[0], value[1] * states.scale[0],
-                    value[2] * states.scale[1], value[3] * states.scale[1]);
+        make_float4(value[0], value[1], value[2], value[3]);
   }
+  if (at.consumer == 0 && at.lane % 4 == 0) {
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int row = row_of(rows, at, half);
-    if (at.consumer == 0 && at.lane % 4 == 0 && row < num_rows)
-      call.partial.lse[tile * block_rows + row % block_rows] = states.lse[half];
+    for (int half = 0; half < 2; ++half) {
+      call.partial.states[tile * block_rows + row_of(rows, at, half) % block_rows] = {
+          softmax.maximum[half], softmax.sum[half]};
+    }
   }
 }
 
 // To the output.
 __device__ __forceinline__ void store_final(
     const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
-    const RowRange& rows, const RowStates& states, const Position& at, const Output& out) {
+    const RowRange& rows, const RunningSoftmax& softmax, const Position& at, const Output& out) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
+    const float sum = softmax.sum[half];
+    const bool sees_nothing = sum == 0.0f;
     const int row = row_of(rows, at, half);
     const bool is_valid = row < call.seqlen_q * config::q_per_kv;
     const int query = row / config::q_per_kv;
@@ -167,10 +149,12 @@ __device__ __forceinline__ void store_final(
     Element* out_row = static_cast<Element*>(call.out) + range.request * call.out_strides.batch +
                        query * call.out_strides.token + head * call.out_strides.head +
                        at.consumer * half_columns;
-    store_final_row(out_row, out, half, states.scale[half], is_valid, at);
+    store_final_row(out_row, out, half, sees_nothing ? 0.0f : 1.0f / sum, is_valid, at);
     if (at.consumer == 0 && at.lane % 4 == 0 && is_valid && call.lse != nullptr) {
       call.lse[range.request * call.lse_strides.batch + query * call.lse_strides.token +
-               head * call.lse_strides.head] = states.lse[half];
+               head * call.lse_strides.head] =
+          sees_nothing ? negative_infinity()
+                       : (softmax.maximum[half] + log2_approximate(sum)) * ln_2;
     }
   }
 }
@@ -178,10 +162,9 @@ __device__ __forceinline__ void store_final(
 __device__ __forceinline__ void store_output(
     const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
     const RowRange& rows, const RunningSoftmax& softmax, const Position& at, const Output& out) {
-  const RowStates states = row_states(softmax);
   if (range.piece >= 0) {
-    store_partial(call, range, rows, states, at, out);
+    store_partial(call, range, rows, softmax, at, out);
   } else {
-    store_final(call, range, rows, states, at, out);
+    store_final(call, range, rows, softmax, at, out);
   }
 }

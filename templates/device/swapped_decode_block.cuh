@@ -12,11 +12,16 @@ static_assert(rows % 8 == 0 && rows <= 64, "rows are N of wgmma");
 static_assert(config::ring_boxes >= num_boxes && config::ring_boxes < 2 * num_boxes,
               "a ring holds one tile and part of the next");
 
+// Each consumer finishes its share of the output's columns, all rows.
+constexpr int boxes_per_consumer = num_value_boxes / num_consumers;
+static_assert(num_value_boxes % num_consumers == 0, "consumers share whole boxes of V");
+
 // Boxes of a tile lie in the ring in the order in which the consumer is done with them: those that
-// are no part of V first.
-__device__ constexpr int box_at(int position) {
-  return position < num_boxes - num_value_boxes ? num_value_boxes + position
-                                                : position - (num_boxes - num_value_boxes);
+// are no part of V first, then those of the columns that it finishes.
+__device__ constexpr int box_at(int position, int consumer) {
+  constexpr int others = num_boxes - num_value_boxes;
+  return position < others ? num_value_boxes + position
+                           : (position - others + consumer * boxes_per_consumer) % num_value_boxes;
 }
 
 // Where a tile begins in a consumer's ring of boxes.
@@ -42,10 +47,6 @@ struct RingPosition {
     ++tile;
   }
 };
-
-// Each consumer finishes its share of the output's columns, all rows.
-constexpr int boxes_per_consumer = num_value_boxes / num_consumers;
-static_assert(num_value_boxes % num_consumers == 0, "consumers share whole boxes of V");
 
 // Of one consumer. Boxes are aligned to the swizzle's 1024-byte pattern.
 struct ConsumerStorage {

@@ -1,6 +1,7 @@
 // The output of kernels/swapped_decode_sm90.cu, transposed: a thread has of every box of V the
-// columns 16 * warp + lane / 4 and 8 further, of every eight rows 2 * (lane % 4) and the next. At a
-// request's end the consumers exchange what they have of each other's columns and finish them.
+// columns 16 * warp + lane / 4 and 8 further, of every eight rows 2 * (lane % 4) and the next.
+// Boxes count as they lie in the ring, those that this consumer finishes first. At a request's end
+// the consumers exchange what they have of each other's columns and finish them.
 #pragma once
 
 #include "device/barrier_sm90.cuh"
@@ -50,22 +51,14 @@ __device__ __forceinline__ void add_up_sums(ColumnParts& parts, const Position& 
 }
 
 __device__ __forceinline__ void hand_over(MergeStorage& merge, const Position& at,
-                                          const RunningSoftmax& softmax, const Output& out,
-                                          int first_box) {
+                                          const RunningSoftmax& softmax, const Output& out) {
   const int thread = at.warp * 32 + at.lane;
 #pragma unroll
   for (int box = 0; box < boxes_per_consumer; ++box) {
 #pragma unroll
     for (int j = 0; j < row_tiles; ++j) {
-      // Which half of the boxes goes is known at run time, registers are not indexed: select.
-      float4 values;
-      float* const value = &values.x;
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        value[i] = first_box == 0 ? out[box][j * 4 + i]
-                                  : out[num_value_boxes - boxes_per_consumer + box][j * 4 + i];
-      }
-      merge.out[box * row_tiles + j][thread] = values;
+      const float* value = &out[boxes_per_consumer + box][j * 4];
+      merge.out[box * row_tiles + j][thread] = make_float4(value[0], value[1], value[2], value[3]);
     }
   }
   if (at.warp == 0 && at.lane < 4) {
@@ -112,18 +105,6 @@ __device__ __forceinline__ void take_over(const MergeStorage& merge, const Posit
   }
 }
 
-// What a row's values are to be multiplied by, and its LSE.
-struct RowState {
-  float scale;
-  float lse;
-};
-
-__device__ __forceinline__ RowState row_state(float maximum, float sum) {
-  if (sum == 0.0f)
-    return {0.0f, negative_infinity()};  // it saw nothing
-  return {1.0f / sum, (maximum + log2_approximate(sum)) * ln_2};
-}
-
 // To a piece's partial results, in lines.
 __device__ __forceinline__ void store_partial(const PagedDecodeArguments& call,
                                               const DecodeRange& range, const Position& at,
@@ -131,24 +112,27 @@ __device__ __forceinline__ void store_partial(const PagedDecodeArguments& call,
                                               const FinalOutput& out) {
   const long long tile = tile_index(call.partial, call.num_kv_heads, range.piece, blockIdx.x, 0);
   constexpr int lines = lines_of_tile(rows, config::head_dim_v);
-  float* values = call.partial.out + (tile * lines + at.warp) * line_values + at.lane * 4;
+  constexpr int consumer_lines = lines / num_consumers;
+  float* values = call.partial.out +
+                  (tile * lines + at.consumer * consumer_lines + at.warp) * line_values +
+                  at.lane * 4;
 #pragma unroll
-  for (int j = 0; j < row_tiles; ++j) {
-    RowState states[2];
+  for (int box = 0; box < boxes_per_consumer; ++box) {
 #pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      const int row = j * 8 + at.lane % 4 * 2 + c;
-      states[c] = row_state(softmax.maximum[j][c], softmax.sum[j][c]);
-      if (at.consumer == 0 && at.warp == 0 && at.lane < 4 && row < call.seqlen_q * config::q_per_kv)
-        call.partial.lse[tile * rows + row] = states[c].lse;
-    }
-#pragma unroll
-    for (int box = 0; box < boxes_per_consumer; ++box) {
-      const int line = ((at.consumer * boxes_per_consumer + box) * row_tiles + j) * 4;
+    for (int j = 0; j < row_tiles; ++j) {
       const float* value = &out[box][j * 4];
-      *reinterpret_cast<float4*>(values + line * line_values) =
-          make_float4(value[0] * states[0].scale, value[1] * states[1].scale,
-                      value[2] * states[0].scale, value[3] * states[1].scale);
+      *reinterpret_cast<float4*>(values + (box * row_tiles + j) * 4 * line_values) =
+          make_float4(value[0], value[1], value[2], value[3]);
+    }
+  }
+  if (at.consumer == 0 && at.warp == 0 && at.lane < 4) {
+#pragma unroll
+    for (int j = 0; j < row_tiles; ++j) {
+#pragma unroll
+      for (int c = 0; c < 2; ++c) {
+        const int row = j * 8 + at.lane * 2 + c;
+        call.partial.states[tile * rows + row] = {softmax.maximum[j][c], softmax.sum[j][c]};
+      }
     }
   }
 }
@@ -165,7 +149,9 @@ __device__ __forceinline__ void store_final(const PagedDecodeArguments& call,
       const int row = j * 8 + at.lane % 4 * 2 + c;
       if (row >= call.seqlen_q * config::q_per_kv)
         continue;
-      const RowState state = row_state(softmax.maximum[j][c], softmax.sum[j][c]);
+      const float sum = softmax.sum[j][c];
+      const bool sees_nothing = sum == 0.0f;
+      const float scale = sees_nothing ? 0.0f : 1.0f / sum;
       const int query = row / config::q_per_kv;
       const int head = blockIdx.x * config::q_per_kv + row % config::q_per_kv;
       Element* out_row = static_cast<Element*>(call.out) + range.request * call.out_strides.batch +
@@ -174,14 +160,16 @@ __device__ __forceinline__ void store_final(const PagedDecodeArguments& call,
       for (int box = 0; box < boxes_per_consumer; ++box) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          const float value = out[box][score_index(j, half, c)] * state.scale;
+          const float value = out[box][score_index(j, half, c)] * scale;
           out_row[box * box_columns + half * 8] =
               static_cast<Element>(pack_pair<config::dtype>(value, 0.0f));
         }
       }
       if (at.consumer == 0 && at.warp == 0 && at.lane < 4 && call.lse != nullptr) {
         call.lse[range.request * call.lse_strides.batch + query * call.lse_strides.token +
-                 head * call.lse_strides.head] = state.lse;
+                 head * call.lse_strides.head] =
+            sees_nothing ? negative_infinity()
+                         : (softmax.maximum[j][c] + log2_approximate(sum)) * ln_2;
       }
     }
   }
@@ -194,14 +182,14 @@ __device__ __forceinline__ void finish_request(const PagedDecodeArguments& call,
                                                Output& out) {
   constexpr int merge_barrier = 3;
   add_up_sums(shared.column_parts[at.consumer], at, softmax);
-  hand_over(shared.merge[at.consumer], at, softmax, out, (1 - at.consumer) * boxes_per_consumer);
+  hand_over(shared.merge[at.consumer], at, softmax, out);
   sync_named_barrier<consumer_threads>(merge_barrier);  // all is handed over
   FinalOutput final;
 #pragma unroll
   for (int box = 0; box < boxes_per_consumer; ++box) {
 #pragma unroll
     for (int i = 0; i < rows / 2; ++i)
-      final[box][i] = at.consumer == 0 ? out[box][i] : out[boxes_per_consumer + box][i];
+      final[box][i] = out[box][i];
   }
   take_over(shared.merge[1 - at.consumer], at, softmax, final);
   sync_named_barrier<consumer_threads>(merge_barrier);  // what was handed over is read

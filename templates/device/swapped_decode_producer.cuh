@@ -25,7 +25,7 @@ struct TileBefore {
 // finish late.
 __device__ __forceinline__ void load_boxes(const SwappedDecodeArguments& arguments,
                                            ConsumerStorage& storage, ConsumerBarriers& barriers,
-                                           const RingPosition& at, int share,
+                                           const RingPosition& at, int consumer, int share,
                                            const TileBefore& before, unsigned long long policy,
                                            int request, int token, const TilePages& pages) {
   const unsigned full = shared_address(&barriers.tile_full[at.tile % 2]);
@@ -42,8 +42,8 @@ __device__ __forceinline__ void load_boxes(const SwappedDecodeArguments& argumen
 #pragma unroll
     for (int j = 0; j < pages_per_tile; ++j) {
       load_tensor(shared_address(&storage.kv[slot][j * page_tokens * box_columns]), arguments.kv,
-                  full, policy, box_at(i) * box_columns, token % config::page_size, blockIdx.x,
-                  pages.page[j], batch);
+                  full, policy, box_at(i, consumer) * box_columns, token % config::page_size,
+                  blockIdx.x, pages.page[j], batch);
     }
   }
 }
@@ -91,7 +91,7 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
                       before.full = shared_address(
                           &shared.barriers[1 - consumer].tile_full[(others - 1) % 2]);
                     load_boxes(arguments, shared.consumers[consumer], shared.barriers[consumer],
-                               ring, warp % warps_per_ring, before, policy, range.request,
+                               ring, consumer, warp % warps_per_ring, before, policy, range.request,
                                block * tile_tokens, pages);
                   }
                   __syncwarp();

@@ -1,6 +1,7 @@
-// Merges the partial results of split requests by their LSE, line by line as they lie in memory;
-// warps_per_line neighbouring warps share a line's pieces. Rows of requests that were not split are
-// left alone, the attention kernel has written them. Grid: any; blocks take lines in turn.
+// Merges the partial results of split requests by their maxima and sums, line by line as they lie
+// in memory; warps_per_line neighbouring warps share a line's pieces. Rows of requests that were
+// not split are left alone, the attention kernel has written them. Grid: any; blocks take lines in
+// turn.
 #include "kernel_config.cuh"
 
 #include "device/combine_launch.cuh"
@@ -31,8 +32,8 @@ struct Line {
   int tile;
   LinePlace place;  // in the first of them
   const float* values;
-  const float* lse[2];    // of the lane's two rows
-  long long tile_stride;  // tiles between pieces
+  const PartialState* states[2];  // of the lane's two rows
+  long long tile_stride;          // tiles between pieces
 };
 
 // `index` counts the lines of all requests, or groups of lines_at_once.
@@ -56,17 +57,18 @@ __device__ __forceinline__ Line find_line(const CombineArguments& arguments, uns
       tile_index(arguments.partial, arguments.num_kv_heads, first_piece, line.kv_head, line.tile);
   line.values =
       arguments.partial.out + (first_tile * lines + line_in_tile) * line_values + lane * 4;
-  line.lse[0] = arguments.partial.lse + first_tile * config::partial_rows + line.place.row[0];
-  line.lse[1] = arguments.partial.lse + first_tile * config::partial_rows + line.place.row[1];
+  const PartialState* states = arguments.partial.states + first_tile * config::partial_rows;
+  line.states[0] = states + line.place.row[0];
+  line.states[1] = states + line.place.row[1];
   line.tile_stride = per_request;
   return line;
 }
 
-// What pieces come to: of each row the largest LSE and the sum of exp(lse - maximum), of each value
+// What pieces come to: of each row the largest maximum and the sum relative to it, of each value
 // the sum weighted likewise.
 template <int lines_at_once>
 struct Merged {
-  float maximum[2];  // in units of log2
+  float maximum[2];
   float sum[2];
   float4 values[lines_at_once];
 };
@@ -92,8 +94,8 @@ __device__ __forceinline__ void add(float4& sum, const float (&weight)[2], const
   sum.w += weighted(weight[row_of_value<order>(3)], values.w);
 }
 
-__device__ __forceinline__ float weight_of(float lse, float maximum) {
-  return exp2_approximate(lse - finite_maximum(maximum));
+__device__ __forceinline__ float weight_of(float own_maximum, float maximum) {
+  return exp2_approximate(own_maximum - finite_maximum(maximum));
 }
 
 // Moves both rows to maxima that are at least as large.
@@ -118,7 +120,7 @@ __device__ __forceinline__ void raise_maxima(Merged<lines_at_once>& merged,
 // Some of a warp's pieces, all loads under way together; what is past the last weighs nothing.
 template <int lines_at_once>
 struct LoadedPieces {
-  float lse[pieces_in_flight<lines_at_once>][2];  // in units of log2
+  PartialState states[pieces_in_flight<lines_at_once>][2];
   float4 values[pieces_in_flight<lines_at_once>][lines_at_once];
 };
 
@@ -132,8 +134,8 @@ __device__ __forceinline__ void load_pieces(const Line& line, int first, int ste
     const long long tiles = piece * line.tile_stride;
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
-      pieces.lse[i][row] =
-          exists ? line.lse[row][tiles * config::partial_rows] * log2_e : negative_infinity();
+      pieces.states[i][row] = exists ? line.states[row][tiles * config::partial_rows]
+                                     : PartialState{negative_infinity(), 0.0f};
     }
     const float* values = line.values + tiles * lines * line_values;
 #pragma unroll
@@ -157,16 +159,16 @@ __device__ __forceinline__ void merge_pieces(const Line& line, int group, int wa
     float maximum[2] = {merged.maximum[0], merged.maximum[1]};
 #pragma unroll
     for (int i = 0; i < at_once; ++i) {
-      maximum[0] = fmaxf(maximum[0], pieces.lse[i][0]);
-      maximum[1] = fmaxf(maximum[1], pieces.lse[i][1]);
+      maximum[0] = fmaxf(maximum[0], pieces.states[i][0].maximum);
+      maximum[1] = fmaxf(maximum[1], pieces.states[i][1].maximum);
     }
     raise_maxima(merged, maximum);
 #pragma unroll
     for (int i = 0; i < at_once; ++i) {
-      const float weight[2] = {weight_of(pieces.lse[i][0], maximum[0]),
-                               weight_of(pieces.lse[i][1], maximum[1])};
-      merged.sum[0] += weight[0];
-      merged.sum[1] += weight[1];
+      const float weight[2] = {weight_of(pieces.states[i][0].maximum, maximum[0]),
+                               weight_of(pieces.states[i][1].maximum, maximum[1])};
+      merged.sum[0] += weight[0] * pieces.states[i][0].sum;
+      merged.sum[1] += weight[1] * pieces.states[i][1].sum;
 #pragma unroll
       for (int j = 0; j < lines_at_once; ++j)
         add(merged.values[j], weight, pieces.values[i][j]);

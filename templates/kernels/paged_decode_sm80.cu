@@ -209,10 +209,12 @@ __device__ __forceinline__ void accumulate_output(const SharedStorage& shared, c
 // piece's partial results.
 __device__ __forceinline__ void store_row(const PagedDecodeArguments& arguments, const Work& work,
                                           const Position& at, const float (*columns)[4], int half,
-                                          int row, float scale, float lse, int piece) {
+                                          int row, const PartialState& state, int piece) {
   const int first_tile = at.warp * warp_value_tiles;
   const int query = row / config::q_per_kv;
   const int head = work.kv_head * config::q_per_kv + row % config::q_per_kv;
+  const bool sees_nothing = state.sum == 0.0f;
+  const float scale = piece >= 0 ? 1.0f : sees_nothing ? 0.0f : 1.0f / state.sum;
   const long long partial_row =
       tile_index(arguments.partial, arguments.num_kv_heads, piece, work.kv_head, row);
   Element* out = static_cast<Element*>(arguments.out) + work.request * arguments.out_strides.batch +
@@ -234,10 +236,11 @@ __device__ __forceinline__ void store_row(const PagedDecodeArguments& arguments,
   }
   if (at.warp == 0 && at.lane % 4 == 0) {
     if (piece >= 0) {
-      arguments.partial.lse[partial_row] = lse;
+      arguments.partial.states[partial_row] = state;
     } else if (arguments.lse != nullptr) {
       arguments.lse[work.request * arguments.lse_strides.batch +
-                    query * arguments.lse_strides.token + head * arguments.lse_strides.head] = lse;
+                    query * arguments.lse_strides.token + head * arguments.lse_strides.head] =
+          sees_nothing ? negative_infinity() : (state.maximum + log2_approximate(state.sum)) * ln_2;
     }
   }
 }
@@ -258,11 +261,7 @@ __device__ __forceinline__ void store_output(const SharedStorage& shared,
 #pragma unroll
       for (int part = 0; part < warps_n; ++part)
         sum += shared.row_parts[part][tile_row];
-      const bool sees_nothing = sum == 0.0f;
-      const float lse = sees_nothing ? negative_infinity()
-                                     : (sums.row_max[i][half] + log2_approximate(sum)) * ln_2;
-      store_row(arguments, work, at, sums.out[i], half, row, sees_nothing ? 0.0f : 1.0f / sum, lse,
-                piece);
+      store_row(arguments, work, at, sums.out[i], half, row, {sums.row_max[i][half], sum}, piece);
     }
   }
 }

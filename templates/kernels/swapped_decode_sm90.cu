@@ -68,7 +68,8 @@ __device__ __forceinline__ unsigned long long ring_descriptor(const ConsumerStor
 // Box by box in a loop: code that has to come from memory first is what a short call waits for.
 __device__ __forceinline__ void compute_scores(const ConsumerStorage& storage,
                                                const QueryStorage& query_rows,
-                                               const RingPosition& ring, Scores& scores) {
+                                               const RingPosition& ring, int consumer,
+                                               Scores& scores) {
   const unsigned long long all_queries = make_matrix_descriptor(
       warp_uniform(shared_address(query_rows.boxes)), 0, 1024, Swizzle::b128);
   const unsigned long long all_boxes = ring_descriptor(storage);
@@ -81,7 +82,7 @@ __device__ __forceinline__ void compute_scores(const ConsumerStorage& storage,
     const unsigned long long keys =
         advance_matrix_descriptor(all_boxes, ring.slot(i) * box_elements * 2);
     const unsigned long long queries =
-        advance_matrix_descriptor(all_queries, box_at(i) * rows * box_columns * 2);
+        advance_matrix_descriptor(all_queries, box_at(i, consumer) * rows * box_columns * 2);
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < 4; ++step) {
@@ -151,7 +152,7 @@ __device__ __forceinline__ void process_tile(const PagedDecodeArguments& call,
     clear_rows(storage, ring, range.seqlen_kv - first_token, at);
   }
   Scores scores;
-  compute_scores(storage, shared.queries[stage], ring, scores);
+  compute_scores(storage, shared.queries[stage], ring, at.consumer, scores);
 #pragma unroll
   for (int i = 0; i < num_boxes - num_value_boxes; ++i) {
     release(barriers.box_empty[ring.slot(i)], at);

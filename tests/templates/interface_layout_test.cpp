@@ -47,8 +47,10 @@ std::string stride_assertions() {
          ATTNJIT_MEMBER(QueryStrides, head) + ATTNJIT_SIZE(MaskStrides) +
          ATTNJIT_MEMBER(MaskStrides, batch) + ATTNJIT_MEMBER(MaskStrides, head) +
          ATTNJIT_MEMBER(MaskStrides, query) + ATTNJIT_MEMBER(MaskStrides, key) +
-         ATTNJIT_SIZE(PartialResults) + ATTNJIT_MEMBER(PartialResults, out) +
-         ATTNJIT_MEMBER(PartialResults, lse) + ATTNJIT_MEMBER(PartialResults, tiles);
+         ATTNJIT_SIZE(PartialState) + ATTNJIT_MEMBER(PartialState, maximum) +
+         ATTNJIT_MEMBER(PartialState, sum) + ATTNJIT_SIZE(PartialResults) +
+         ATTNJIT_MEMBER(PartialResults, out) + ATTNJIT_MEMBER(PartialResults, states) +
+         ATTNJIT_MEMBER(PartialResults, tiles);
 }
 
 std::string decode_assertions() {

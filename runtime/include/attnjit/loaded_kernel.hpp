@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+struct CUctx_st;
 struct CUkern_st;
 
 namespace attnjit {
@@ -25,7 +26,8 @@ struct KernelShape {
 struct LoadedKernel {
   const Driver* driver = nullptr;
   CUkern_st* kernel = nullptr;
-  int device = 0;  // CUDA ordinal
+  int device = 0;               // CUDA ordinal
+  CUctx_st* context = nullptr;  // the device's primary one
   unsigned num_threads = 0;
   unsigned shared_memory_bytes = 0;
   const char* entry = nullptr;
