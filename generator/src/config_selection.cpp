@@ -108,12 +108,19 @@ constexpr int box_columns = 64;  // of TMA and wgmma with the 128-byte swizzle
 constexpr int tile_tokens = 64;
 constexpr int most_swapped_rows = 16;  // beyond, wgmma of 64 rows is as fast: memory is the bound
 
+// A tile is copied from whole pages, each at least the eight rows of a swizzle pattern, or lies
+// within one.
+bool is_copied_page_size(int page_size) {
+  constexpr int swizzle_rows = 8;
+  return page_size % tile_tokens == 0 ||
+         (tile_tokens % page_size == 0 && page_size % swizzle_rows == 0);
+}
+
 // Whether the kernels for a latent cache by TMA and wgmma can serve the descriptor.
 bool is_latent_on_hopper(const AttentionDescriptor& descriptor, const TargetDevice& device) {
   return device.arch == "sm_90a" && descriptor.value_source == ValueSource::prefix_of_k &&
          descriptor.head_dim_qk % box_columns == 0 && descriptor.head_dim_v % box_columns == 0 &&
-         (descriptor.page_size % tile_tokens == 0 || descriptor.page_size == 32 ||
-          descriptor.page_size == 16) &&
+         is_copied_page_size(descriptor.page_size) &&
          (descriptor.mask == MaskKind::none || descriptor.mask == MaskKind::causal);
 }
 

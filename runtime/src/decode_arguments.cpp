@@ -154,6 +154,9 @@ PagedDecodeArguments make_decode_arguments(const AttentionDescriptor& descriptor
   arguments.block_table_stride = call.block_table.strides[0];
   arguments.block_table_columns =
       static_cast<int>(std::min<std::int64_t>(call.block_table.shape[1], INT32_MAX));
+  arguments.mask_keys =
+      call.mask.rank == 4 ? static_cast<int>(std::min<std::int64_t>(call.mask.shape[3], INT32_MAX))
+                          : 0;
   arguments.seqlen_q = static_cast<int>(call.q.shape[1]);
   arguments.num_kv_heads = descriptor.num_kv_heads;
   arguments.softmax_scale = call.softmax_scale;

@@ -65,9 +65,8 @@ void launch_attention(const DecodePlan& plan, const DecodeCall& call,
 }
 
 // How the combine kernel shares its work out. Four lines a warp if they are enough for all warps of
-// the device; else one, and several warps per line while the device has room and each has eight
-// pieces, its loads under way together, of those that a request has if the schedule fills all
-// parts.
+// the device; else one, and several warps per line while the device has room and each has some
+// eight pieces of those that a request has if the schedule fills all parts.
 struct CombineShape {
   int lines_at_once = 1;
   int warps_per_line = 1;
@@ -76,7 +75,7 @@ struct CombineShape {
 
 CombineShape shape_combine(const DecodePlan& plan) {
   constexpr int lines_at_once = 4;
-  constexpr int pieces_in_flight = 8;
+  constexpr int pieces_per_warp = 8;
   const CombineConfig& config = plan.kernels().combine_config;
   const int num_warps = config.num_warps;
   const std::int64_t room = std::int64_t{plan.kernels().target.num_sms} * num_warps;
@@ -88,7 +87,7 @@ CombineShape shape_combine(const DecodePlan& plan) {
     return shape;
   }
   const int pieces = plan.grid().num_parts / plan.batch() + 1;
-  while (shape.warps_per_line < num_warps && shape.warps_per_line * pieces_in_flight < pieces &&
+  while (shape.warps_per_line < num_warps && shape.warps_per_line * pieces_per_warp < pieces &&
          lines * shape.warps_per_line * 2 <= room) {
     shape.warps_per_line *= 2;
   }

@@ -38,6 +38,13 @@ __device__ constexpr int column_of_value(int i) {
   return order == PartialOrder::rows ? i : order == PartialOrder::accumulators ? i % 2 : i / 2 * 8;
 }
 
+// Where a row's state is among those of its tile: so that a lane's two rows are neighbours, the
+// first at an even place.
+template <PartialOrder order>
+__device__ constexpr int state_place(int row) {
+  return order == PartialOrder::accumulators ? row / 16 * 16 + row % 8 * 2 + row / 8 % 2 : row;
+}
+
 // Lines that hold further columns of the same rows are so many apart, and their columns.
 template <PartialOrder order>
 constexpr int line_step = order == PartialOrder::accumulators ? 4 : 1;

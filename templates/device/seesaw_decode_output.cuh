@@ -128,7 +128,8 @@ __device__ __forceinline__ void store_partial(
   if (at.consumer == 0 && at.lane % 4 == 0) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      call.partial.states[tile * block_rows + row_of(rows, at, half) % block_rows] = {
+      const int row = row_of(rows, at, half) % block_rows;
+      call.partial.states[tile * block_rows + state_place<PartialOrder::accumulators>(row)] = {
           softmax.maximum[half], softmax.sum[half]};
     }
   }

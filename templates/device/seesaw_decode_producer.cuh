@@ -14,35 +14,31 @@ using namespace attnjit::kernel_interface;
 
 constexpr int query_threads = warpgroup_threads;
 
-// Two quarters of a tile: those of one consumer's columns.
+// Two quarters of a tile: those of one consumer's columns. The first lanes, each its page.
 __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments,
                                           SharedStorage& shared, int tile, int half,
                                           unsigned parity, unsigned long long policy, int request,
-                                          int token, const TilePages& pages) {
+                                          int token, int page, int lane) {
   const int batch = request * arguments.kv_batch_step;
   const int kv_head = blockIdx.x / arguments.row_tiles;
   constexpr int other_boxes = num_boxes - num_value_boxes;
   constexpr int most_boxes = quarter_boxes + other_boxes;
-  // Unrolled, copies start faster; with several pages per tile that would take too many registers.
-  constexpr int boxes_at_once = pages_per_tile == 1 ? most_boxes : 1;
+  const int first_element = pages_per_tile > 1 ? lane * page_tokens * box_columns : 0;
 #pragma unroll 1
   for (int quarter = half * 2; quarter < half * 2 + 2; ++quarter) {
     const int boxes = quarter_boxes + (quarter_has_others(tile, quarter) ? other_boxes : 0);
     const unsigned full = shared_address(&shared.barriers.full[tile][quarter]);
     wait(shared_address(&shared.barriers.empty[tile][quarter]), parity ^ 1);
-    arrive_expect_bytes(full, boxes * box_bytes);
-#pragma unroll(boxes_at_once)
+    if (lane == 0)
+      arrive_expect_bytes(full, boxes * box_bytes);
+#pragma unroll
     for (int i = 0; i < most_boxes; ++i) {
       if (i >= boxes)
         continue;
       const int box =
           i < quarter_boxes ? quarter * quarter_boxes + i : num_value_boxes + i - quarter_boxes;
-#pragma unroll
-      for (int j = 0; j < pages_per_tile; ++j) {
-        load_tensor(shared_address(&shared.kv[tile][box][j * page_tokens * box_columns]),
-                    arguments.kv, full, policy, box * box_columns, token % config::page_size,
-                    kv_head, pages.page[j], batch);
-      }
+      load_tensor(shared_address(&shared.kv[tile][box][first_element]), arguments.kv, full, policy,
+                  box * box_columns, token % config::page_size, kv_head, page, batch);
     }
   }
 }
@@ -82,22 +78,21 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
   unsigned parity = 0;
   unsigned q_parity = 0;
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
-  for_each_tile(arguments.call, part, first, lane,
-                [&](const DecodeRange& range, int block, const TilePages& pages) {
-                  if (block == range.first_block) {
-                    wait(shared_address(&shared.barriers.q_empty),
-                         q_parity ^ 1);  // the rows before are not read
-                    load_queries(arguments.call, shared, range.request,
-                                 blockIdx.x / arguments.row_tiles,
-                                 blockIdx.x % arguments.row_tiles * block_rows, warp * 32 + lane);
-                    q_parity ^= 1;
-                  }
-                  if ((block - range.first_block) % 2 != tile)
-                    return;
-                  if (lane == 0)
-                    load_half(arguments, shared, tile, half, parity, policy, range.request,
-                              block * tile_tokens, pages);
-                  __syncwarp();
-                  parity ^= 1;
-                });
+  for_each_tile(
+      arguments.call, part, first, lane, [&](const DecodeRange& range, int block, int page) {
+        if (block == range.first_block) {
+          wait(shared_address(&shared.barriers.q_empty),
+               q_parity ^ 1);  // the rows before are not read
+          load_queries(arguments.call, shared, range.request, blockIdx.x / arguments.row_tiles,
+                       blockIdx.x % arguments.row_tiles * block_rows, warp * 32 + lane);
+          q_parity ^= 1;
+        }
+        if ((block - range.first_block) % 2 != tile)
+          return;
+        if (lane < pages_per_tile)
+          load_half(arguments, shared, tile, half, parity, policy, range.request,
+                    block * tile_tokens, page, lane);
+        __syncwarp();
+        parity ^= 1;
+      });
 }

@@ -22,29 +22,27 @@ struct TileBefore {
 
 // Every second box of a tile, from `share`; the other warp of this consumer loads the rest. The
 // third waits for the tile before: with more under way some multiprocessors run ahead and others
-// finish late.
+// finish late. The first lanes, each its page.
 __device__ __forceinline__ void load_boxes(const SwappedDecodeArguments& arguments,
                                            ConsumerStorage& storage, ConsumerBarriers& barriers,
                                            const RingPosition& at, int consumer, int share,
                                            const TileBefore& before, unsigned long long policy,
-                                           int request, int token, const TilePages& pages) {
+                                           int request, int token, int page, int lane) {
   const unsigned full = shared_address(&barriers.tile_full[at.tile % 2]);
   const int batch = request * arguments.kv_batch_step;
   const int boxes = (num_boxes - share + warps_per_ring - 1) / warps_per_ring;
+  const int first_element = pages_per_tile > 1 ? lane * page_tokens * box_columns : 0;
 #pragma unroll 1
   for (int i = share; i < num_boxes; i += warps_per_ring) {
     const int slot = at.slot(i);
     wait(shared_address(&barriers.box_empty[slot]), at.parity_of(i) ^ 1);
     if (i / warps_per_ring == 2 && before.full != 0)
       wait(before.full, before.parity);
-    if (i == share)
+    if (i == share && lane == 0)
       arrive_expect_bytes(full, boxes * box_elements * 2);
-#pragma unroll
-    for (int j = 0; j < pages_per_tile; ++j) {
-      load_tensor(shared_address(&storage.kv[slot][j * page_tokens * box_columns]), arguments.kv,
-                  full, policy, box_at(i, consumer) * box_columns, token % config::page_size,
-                  blockIdx.x, pages.page[j], batch);
-    }
+    load_tensor(shared_address(&storage.kv[slot][first_element]), arguments.kv, full, policy,
+                box_at(i, consumer) * box_columns, token % config::page_size, blockIdx.x, page,
+                batch);
   }
 }
 
@@ -73,28 +71,28 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
   unsigned loads = 0;
   unsigned others = 0;  // tiles of the other consumer so far
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
-  for_each_tile(arguments.call, part, first, lane,
-                [&](const DecodeRange& range, int block, const TilePages& pages) {
-                  if (block == range.first_block) {
-                    if (has_queries && lane == 0)
-                      load_queries(arguments, shared, loads, range.request);
-                    ++loads;
-                  }
-                  if ((block - range.first_block) % num_consumers != consumer) {
-                    ++others;
-                    return;
-                  }
-                  if (lane == 0) {
-                    // Only within a request: across, the order of tiles is not in turn.
-                    TileBefore before = {0, (others - 1) / 2 % 2};
-                    if (block > range.first_block)
-                      before.full = shared_address(
-                          &shared.barriers[1 - consumer].tile_full[(others - 1) % 2]);
-                    load_boxes(arguments, shared.consumers[consumer], shared.barriers[consumer],
-                               ring, consumer, warp % warps_per_ring, before, policy, range.request,
-                               block * tile_tokens, pages);
-                  }
-                  __syncwarp();
-                  ring.advance();
-                });
+  for_each_tile(
+      arguments.call, part, first, lane, [&](const DecodeRange& range, int block, int page) {
+        if (block == range.first_block) {
+          if (has_queries && lane == 0)
+            load_queries(arguments, shared, loads, range.request);
+          ++loads;
+        }
+        if ((block - range.first_block) % num_consumers != consumer) {
+          ++others;
+          return;
+        }
+        if (lane < pages_per_tile) {
+          // Only within a request: across, the order of tiles is not in turn.
+          TileBefore before = {0, (others - 1) / 2 % 2};
+          if (block > range.first_block)
+            before.full =
+                shared_address(&shared.barriers[1 - consumer].tile_full[(others - 1) % 2]);
+          load_boxes(arguments, shared.consumers[consumer], shared.barriers[consumer], ring,
+                     consumer, warp % warps_per_ring, before, policy, range.request,
+                     block * tile_tokens, page, lane);
+        }
+        __syncwarp();
+        ring.advance();
+      });
 }

@@ -18,11 +18,6 @@ static_assert(config::page_size % page_tokens == 0 && page_tokens % 8 == 0,
 constexpr int tiles_per_page =
     config::page_size < tile_tokens ? 1 : config::page_size / tile_tokens;
 
-// Of one tile, known to all lanes.
-struct TilePages {
-  int page[pages_per_tile];
-};
-
 __device__ __forceinline__ DecodeRange
 range_of(const attnjit::kernel_interface::PagedDecodeArguments& call,
          const attnjit::kernel_interface::SchedulePart& part, int request) {
@@ -71,7 +66,8 @@ find_first_tiles(const attnjit::kernel_interface::PagedDecodeArguments& call,
   return {range_of(call, part, part.first_request), pages};
 }
 
-// Calls load(range, block, pages) for every tile of the part, in order. All lanes of one warp.
+// Calls load(range, block, page) for every tile of the part, in order; lane i of the first
+// pages_per_tile has the tile's i-th page, and copies it. All lanes of one warp.
 template <typename Load>
 __device__ __forceinline__ void for_each_tile(
     const attnjit::kernel_interface::PagedDecodeArguments& call,
@@ -90,11 +86,8 @@ __device__ __forceinline__ void for_each_tile(
       const int ahead = (block - range.first_block) % (32 / pages_per_tile);
       if (ahead == 0 && block > range.first_block)
         pages = find_pages(call, range.request, block, lane);
-      TilePages tile_pages;
-#pragma unroll
-      for (int i = 0; i < pages_per_tile; ++i)
-        tile_pages.page[i] = __shfl_sync(0xffffffffu, pages, ahead * pages_per_tile + i);
-      load(range, block, tile_pages);
+      load(range, block,
+           __shfl_sync(0xffffffffu, pages, ahead * pages_per_tile + lane % pages_per_tile));
     }
     if (is_last)
       return;

@@ -65,6 +65,7 @@ struct PagedDecodeArguments {
   MaskStrides mask_strides;
   long long block_table_stride;  // between requests
   int block_table_columns;
+  int mask_keys;  // that a materialized mask covers; those past them are hidden
   int seqlen_q;
   int num_kv_heads;
   float softmax_scale;

@@ -22,7 +22,7 @@ constexpr int lines = lines_of_tile(config::partial_rows, config::head_dim_v);  
 constexpr int most_lines_at_once = lines % 4 == 0 ? 4 : 1;
 
 template <int lines_at_once>
-constexpr int pieces_in_flight = 8 / lines_at_once;
+constexpr int pieces_in_flight = lines_at_once == 1 ? 4 : 2;
 
 // Lines of one request's results, and where this lane's values are in its first piece.
 struct Line {
@@ -32,8 +32,8 @@ struct Line {
   int tile;
   LinePlace place;  // in the first of them
   const float* values;
-  const PartialState* states[2];  // of the lane's two rows
-  long long tile_stride;          // tiles between pieces
+  const PartialState* states;  // of the lane's rows
+  long long tile_stride;       // tiles between pieces
 };
 
 // `index` counts the lines of all requests, or groups of lines_at_once.
@@ -57,9 +57,8 @@ __device__ __forceinline__ Line find_line(const CombineArguments& arguments, uns
       tile_index(arguments.partial, arguments.num_kv_heads, first_piece, line.kv_head, line.tile);
   line.values =
       arguments.partial.out + (first_tile * lines + line_in_tile) * line_values + lane * 4;
-  const PartialState* states = arguments.partial.states + first_tile * config::partial_rows;
-  line.states[0] = states + line.place.row[0];
-  line.states[1] = states + line.place.row[1];
+  line.states = arguments.partial.states + first_tile * config::partial_rows +
+                state_place<order>(line.place.row[0]);
   line.tile_stride = per_request;
   return line;
 }
@@ -124,6 +123,17 @@ struct LoadedPieces {
   float4 values[pieces_in_flight<lines_at_once>][lines_at_once];
 };
 
+// Of both rows of a lane, which are the same where a tile has one.
+__device__ __forceinline__ void load_states(const PartialState* place, PartialState (&states)[2]) {
+  if constexpr (order == PartialOrder::rows) {
+    states[0] = states[1] = *place;
+  } else {
+    const float4 both = *reinterpret_cast<const float4*>(place);
+    states[0] = {both.x, both.y};
+    states[1] = {both.z, both.w};
+  }
+}
+
 template <int lines_at_once>
 __device__ __forceinline__ void load_pieces(const Line& line, int first, int step,
                                             LoadedPieces<lines_at_once>& pieces) {
@@ -132,11 +142,9 @@ __device__ __forceinline__ void load_pieces(const Line& line, int first, int ste
     const int piece = first + i * step;
     const bool exists = piece < line.num_pieces;
     const long long tiles = piece * line.tile_stride;
-#pragma unroll
-    for (int row = 0; row < 2; ++row) {
-      pieces.states[i][row] = exists ? line.states[row][tiles * config::partial_rows]
-                                     : PartialState{negative_infinity(), 0.0f};
-    }
+    pieces.states[i][0] = pieces.states[i][1] = {negative_infinity(), 0.0f};
+    if (exists)
+      load_states(line.states + tiles * config::partial_rows, pieces.states[i]);
     const float* values = line.values + tiles * lines * line_values;
 #pragma unroll
     for (int j = 0; j < lines_at_once; ++j) {

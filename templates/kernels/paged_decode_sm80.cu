@@ -11,6 +11,7 @@
 #include "device/async_copy.cuh"
 #include "device/attention_mask.cuh"
 #include "device/decode_block.cuh"
+#include "device/decode_range.cuh"
 #include "device/decode_softmax.cuh"
 #include "device/mma_sm80.cuh"
 #include "device/numeric_types.cuh"
@@ -152,7 +153,9 @@ __device__ __forceinline__ void mask_scores(const PagedDecodeArguments& argument
       const int row =
           work.first_row + (at.warp_m * score_row_tiles + i) * 16 + at.lane / 4 + half * 8;
       const int query = row / config::q_per_kv;
-      const int limit = key_limit<config::mask>(work.seqlen_kv, arguments.seqlen_q, query);
+      int limit = key_limit<config::mask>(work.seqlen_kv, arguments.seqlen_q, query);
+      if constexpr (mask_is_materialized<config::mask>)
+        limit = min(limit, arguments.mask_keys);
       const int head = work.kv_head * config::q_per_kv + row % config::q_per_kv;
       const long long mask_row = work.request * arguments.mask_strides.batch +
                                  head * arguments.mask_strides.head +
@@ -318,24 +321,18 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   for (int request = arguments.parts[blockIdx.y].first_request;; ++request) {
     // Read again per request: kept over the main loop, it would push accumulators out of registers.
     const SchedulePart part = arguments.parts[blockIdx.y];
-    if (request > part.end_request)
+    if (request >= end_request_of(part))
       break;
-    const bool is_end = request == part.end_request;
-    if (is_end && part.end_block == 0)
-      break;
+    const DecodeRange range =
+        decode_range(part, request, arguments.seq_lens, arguments.piece_offsets, config::block_n);
     Work work;
     work.request = request;
     work.kv_head = blockIdx.x / tiles;
-    work.seqlen_kv = arguments.seq_lens[request];
+    work.seqlen_kv = range.seqlen_kv;
     work.first_row = blockIdx.x % tiles * config::block_m;
     work.num_rows = num_rows;
-    // The schedule only balances: lengths that changed since it was made still give right results.
-    const int blocks = num_kv_blocks(work.seqlen_kv, config::block_n);
-    work.first_block = request == part.first_request ? part.first_block : 0;
-    work.end_block = is_end && part.end_block < blocks ? part.end_block : blocks;
-    const int first_piece = arguments.piece_offsets[request];
-    const bool is_split = arguments.piece_offsets[request + 1] > first_piece;
-    const int piece = request == part.first_request ? part.first_piece : 0;
-    process(shared, arguments, work, at, is_split ? first_piece + piece : -1);
+    work.first_block = range.first_block;
+    work.end_block = range.end_block;
+    process(shared, arguments, work, at, range.piece);
   }
 }

@@ -63,7 +63,7 @@ bool fits_kernel(const PagedDecodeConfig& config) {
 }
 
 bool fits_page(int page_size) {
-  return page_size % 64 == 0 || page_size == 32 || page_size == 16;
+  return page_size % 64 == 0 || page_size == 32 || page_size == 16 || page_size == 8;
 }
 
 bool fits_kernel(const SwappedDecodeConfig& config) {
@@ -202,7 +202,7 @@ TEST_CASE("what the kernels for Hopper do not serve takes the portable one") {
         select_configs(descriptor, device_named("h200")).front());
   };
   const HeadDims latent = {576, 512, ValueSource::prefix_of_k};
-  CHECK(is_portable(describe_call(latent, 16, 1, 8)));
+  CHECK(is_portable(describe_call(latent, 16, 1, 4)));
   CHECK(is_portable(describe_call(latent, 128, 1, 48)));
   CHECK(is_portable(describe_call({128, 64, ValueSource::prefix_of_k}, 16)));
   CHECK(is_portable(describe_call({288, 256, ValueSource::prefix_of_k}, 16)));

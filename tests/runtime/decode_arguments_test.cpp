@@ -140,6 +140,7 @@ TEST_CASE("a materialized mask must be given, of its type, full or broadcast") {
   CHECK(make_decode_arguments(descriptor, call).mask_strides.batch == 0);
   CHECK(make_decode_arguments(descriptor, call).mask_strides.head == 320);
   CHECK(make_decode_arguments(descriptor, call).mask_strides.query == 0);
+  CHECK(make_decode_arguments(descriptor, call).mask_keys == 320);
   call.mask = contiguous_view(fake_pointer(), DataType::uint8, {2, 3, 1, 320});
   CHECK(violations_of(descriptor, call).size() == 1);
   call.mask = contiguous_view(fake_pointer(), DataType::uint8, {2, 8, 3, 0});

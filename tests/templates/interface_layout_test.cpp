@@ -72,6 +72,7 @@ std::string decode_assertions() {
          ATTNJIT_MEMBER(PagedDecodeArguments, mask_strides) +
          ATTNJIT_MEMBER(PagedDecodeArguments, block_table_stride) +
          ATTNJIT_MEMBER(PagedDecodeArguments, block_table_columns) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, mask_keys) +
          ATTNJIT_MEMBER(PagedDecodeArguments, seqlen_q) +
          ATTNJIT_MEMBER(PagedDecodeArguments, num_kv_heads) +
          ATTNJIT_MEMBER(PagedDecodeArguments, softmax_scale);

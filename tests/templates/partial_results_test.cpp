@@ -4,7 +4,7 @@
 #define __forceinline__ inline
 #include "device/partial_results.cuh"
 
-#include <utility>
+#include <set>
 #include <vector>
 
 #include "catch.hpp"
@@ -41,6 +41,31 @@ TEST_CASE("the lines of a tile hold each of its values once") {
   CHECK(count_places<PartialOrder::accumulators, 64>(256) == all_once(64, 256));
   CHECK(count_places<PartialOrder::transposed, 8>(512) == all_once(8, 512));
   CHECK(count_places<PartialOrder::transposed, 16>(256) == all_once(16, 256));
+}
+
+template <PartialOrder order, int tile_rows>
+bool rows_are_neighbours() {
+  for (int line = 0; line < lines_of_tile(tile_rows, 512); ++line) {
+    for (int lane = 0; lane < 32; ++lane) {
+      const LinePlace place = place_in_line<order, tile_rows>(line, lane);
+      const int first = state_place<order>(place.row[0]);
+      if (first % 2 != 0 || state_place<order>(place.row[1]) != first + 1) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+TEST_CASE("the states of a lane's two rows are neighbours, and every row of a tile has its own") {
+  CHECK(rows_are_neighbours<PartialOrder::accumulators, 64>());
+  CHECK(rows_are_neighbours<PartialOrder::transposed, 16>());
+  std::set<int> places;
+  for (int row = 0; row < 64; ++row) {
+    places.insert(state_place<PartialOrder::accumulators>(row));
+  }
+  CHECK(places.size() == 64);
+  CHECK(*places.rbegin() == 63);
 }
 
 template <PartialOrder order, int tile_rows>

@@ -35,6 +35,7 @@ struct DecodeCase {
   PlanSource plan = PlanSource::device;
   std::uint64_t seed = 1;
   double kv_scale = 0.1;     // the cache holds N(0, kv_scale^2); q holds N(0, 1)
+  int mask_shortage = 0;     // keys of the longest request that a materialized mask leaves out
   double softmax_scale = 0;  // 0 = 1 / (kv_scale * sqrt(head_dim_qk)): scores of N(0, 1)
 
   int batch() const { return static_cast<int>(seq_lens.size()); }

@@ -190,10 +190,11 @@ void DecodeProblem::make_mask(const DeviceStream& stream) {
       descriptor.mask != MaskKind::materialized_additive) {
     return;
   }
-  const std::int64_t count = std::int64_t{case_.batch()} * case_.seqlen_q * max_seqlen_;
+  const int keys = max_seqlen_ - case_.mask_shortage;
+  const std::int64_t count = std::int64_t{case_.batch()} * case_.seqlen_q * keys;
   mask_ = poisoned_buffer(stream, count * size_bytes(descriptor.dtype_mask));
   call_.mask = contiguous_view(mask_.data(), descriptor.dtype_mask,
-                               {case_.batch(), 1, case_.seqlen_q, max_seqlen_});
+                               {case_.batch(), 1, case_.seqlen_q, keys});
   fill(mask_.data(), count, descriptor.dtype_mask, case_.seed + 3, stream);
 }
 

@@ -89,7 +89,7 @@ void add_head_dims(Suite& suite) {
 }
 
 void add_layouts(Suite& suite) {
-  for (const int page_size : {1, 7, 16, 32, 64, 128, 256}) {
+  for (const int page_size : {1, 7, 8, 16, 32, 64, 128, 256}) {
     for (const KvLayoutTag tag : {KvLayoutTag::nhd, KvLayoutTag::hnd}) {
       for (const CacheArrangement arrangement :
            {CacheArrangement::pool, CacheArrangement::per_request, CacheArrangement::layered}) {
@@ -116,6 +116,13 @@ void add_masks(Suite& suite) {
     for (const DataType type : {DataType::bf16, DataType::fp16, DataType::fp32}) {
       descriptor.dtype_mask = type;
       add(suite, "mask additive", descriptor, 3, varied_lengths(5, 700, 5));
+    }
+    for (const MaskKind mask : {MaskKind::materialized_bool, MaskKind::materialized_additive}) {
+      descriptor.mask = mask;
+      descriptor.dtype_mask =
+          mask == MaskKind::materialized_bool ? DataType::uint8 : DataType::bf16;
+      add(suite, "mask shorter than a sequence", descriptor, 3, varied_lengths(5, 700, 5));
+      suite.back().decode_case.mask_shortage = 70;
     }
   }
 }

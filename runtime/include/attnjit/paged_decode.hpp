@@ -26,8 +26,8 @@ struct DecodeCall {
   TensorView v_cache;  // the same with head_dim_v; not given if v is a prefix of k
   TensorView block_table;  // int32 [batch, max_pages]: physical page of each page of a request
   TensorView seq_lens;     // int32 [batch]: keys per request, those being decoded included
-  TensorView mask;  // of a materialized mask: [batch|1, num_q_heads|1, seqlen_q|1, keys], keys
-                    // no fewer than the longest sequence has (its length is on the device)
+  TensorView mask;  // of a materialized mask: [batch|1, num_q_heads|1, seqlen_q|1, keys]; keys
+                    // past its end are hidden
   TensorView out;   // [batch, seqlen_q, num_q_heads, head_dim_v]
   TensorView lse;   // fp32 [batch, num_q_heads, seqlen_q], natural logarithm; or not given
   float softmax_scale = 1.0f;

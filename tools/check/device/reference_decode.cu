@@ -73,6 +73,10 @@ __device__ double mask_score(const ReferenceArguments& arguments, const Tile& ti
   const long long index = tile.request * strides.batch +
                           head_of(arguments, tile, row) * strides.head + query * strides.query +
                           token * strides.key;
+  const bool is_materialized = arguments.mask == mask_bool || arguments.mask == mask_additive;
+  if (is_materialized && token >= arguments.call.mask_keys) {
+    return negative_infinity_fp64();
+  }
   if (arguments.mask == mask_bool) {
     const bool visible = static_cast<const unsigned char*>(arguments.call.mask)[index] != 0;
     return visible ? score : negative_infinity_fp64();
