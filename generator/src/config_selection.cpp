@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "attention_kernels.hpp"
 #include "attnjit/descriptor_validation.hpp"
 #include "interface/decode_schedule.h"
 #include "shared_memory_plan.hpp"
@@ -104,44 +105,6 @@ PagedDecodeConfig select_paged_decode(const AttentionDescriptor& descriptor,
                           "use a GPU with more shared memory per block"}});
 }
 
-constexpr int box_columns = 64;  // of TMA and wgmma with the 128-byte swizzle
-constexpr int tile_tokens = 64;
-constexpr int most_swapped_rows = 16;  // beyond, wgmma of 64 rows is as fast: memory is the bound
-
-// A tile is copied from whole pages, each at least the eight rows of a swizzle pattern, or lies
-// within one.
-bool is_copied_page_size(int page_size) {
-  constexpr int swizzle_rows = 8;
-  return page_size % tile_tokens == 0 ||
-         (tile_tokens % page_size == 0 && page_size % swizzle_rows == 0);
-}
-
-// Whether the kernels for a latent cache by TMA and wgmma can serve the descriptor.
-bool is_latent_on_hopper(const AttentionDescriptor& descriptor, const TargetDevice& device) {
-  return device.arch == "sm_90a" && descriptor.value_source == ValueSource::prefix_of_k &&
-         descriptor.head_dim_qk % box_columns == 0 && descriptor.head_dim_v % box_columns == 0 &&
-         is_copied_page_size(descriptor.page_size) &&
-         (descriptor.mask == MaskKind::none || descriptor.mask == MaskKind::causal);
-}
-
-// Few rows: kernels/swapped_decode_sm90.cu, where two consumers share V's boxes evenly.
-bool is_swapped_decode(const AttentionDescriptor& descriptor, const TargetDevice& device) {
-  return is_latent_on_hopper(descriptor, device) &&
-         descriptor.head_dim_v % (2 * box_columns) == 0 &&
-         descriptor.max_seqlen_q * descriptor.q_per_kv() <= most_swapped_rows;
-}
-
-constexpr int most_seesaw_columns = 512;  // two warpgroups hold half of them each
-
-// More: kernels/seesaw_decode_sm90.cu, where each quarter of the output's columns is whole boxes
-// and a box that is no part of V is there to hold probabilities.
-bool is_seesaw_decode(const AttentionDescriptor& descriptor, const TargetDevice& device) {
-  return is_latent_on_hopper(descriptor, device) && !is_swapped_decode(descriptor, device) &&
-         descriptor.head_dim_v % (4 * box_columns) == 0 &&
-         descriptor.head_dim_v <= most_seesaw_columns &&
-         descriptor.head_dim_qk > descriptor.head_dim_v;
-}
-
 SwappedDecodeConfig select_swapped_decode(const AttentionDescriptor& descriptor,
                                           const TargetDevice& device) {
   auto config = config_for<SwappedDecodeConfig>(descriptor);
@@ -163,10 +126,10 @@ SeesawDecodeConfig select_seesaw_decode(const AttentionDescriptor& descriptor) {
 }
 
 KernelConfig select_decode(const AttentionDescriptor& descriptor, const TargetDevice& device) {
-  if (is_swapped_decode(descriptor, device)) {
+  if (unmet_by_swapped_decode(descriptor, device).empty()) {
     return select_swapped_decode(descriptor, device);
   }
-  if (is_seesaw_decode(descriptor, device)) {
+  if (unmet_by_seesaw_decode(descriptor, device).empty()) {
     return select_seesaw_decode(descriptor);
   }
   return select_paged_decode(descriptor, device);
@@ -190,7 +153,8 @@ CombineConfig select_combine(const AttentionDescriptor& descriptor, const Target
   return config;
 }
 
-// A partial result is written once and read once, 4 bytes a value.
+// A partial result is written once and read once, 4 bytes a value. Rows that only fill a tile up do
+// not count: few are written.
 int piece_units(const AttentionDescriptor& descriptor, int block_n) {
   const std::int64_t rows = std::int64_t{descriptor.max_seqlen_q} * descriptor.q_per_kv();
   const int columns = descriptor.value_source == ValueSource::prefix_of_k
@@ -227,6 +191,14 @@ std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
   validate(descriptor);
   const KernelConfig decode = select_decode(descriptor, device);
   return {decode, select_combine(descriptor, device, decode), select_schedule(descriptor, decode)};
+}
+
+std::vector<KernelCandidate> attention_candidates(const AttentionDescriptor& descriptor,
+                                                  const TargetDevice& device) {
+  validate(descriptor);
+  return {{"swapped_decode_sm90", unmet_by_swapped_decode(descriptor, device)},
+          {"seesaw_decode_sm90", unmet_by_seesaw_decode(descriptor, device)},
+          {"paged_decode_sm80", {}}};
 }
 
 }  // namespace attnjit

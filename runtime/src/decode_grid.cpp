@@ -93,12 +93,11 @@ DecodeGrid make_decode_grid(const DecodeTile& tile, const TargetDevice& device, 
 }
 
 PartialTiles partial_tiles(const DecodeGrid& grid, const CombineConfig& config) {
-  constexpr int line_values = 128;  // as device/partial_results.cuh
   PartialTiles tiles;
   tiles.tiles = config.partial_order == PartialOrder::rows ? grid.num_rows : grid.row_tiles;
   tiles.rows = config.partial_rows;
-  tiles.lines = tiles.rows * ((config.head_dim_v + line_values - 1) / line_values);
-  tiles.values = tiles.lines * line_values;
+  tiles.lines = kernel_interface::lines_of_tile(tiles.rows, config.head_dim_v);
+  tiles.values = tiles.lines * kernel_interface::line_values;
   return tiles;
 }
 

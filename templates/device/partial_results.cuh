@@ -1,18 +1,15 @@
 // How the partial results of split requests lie in memory: as the attention kernel holds them in
 // registers, so that whole lines of 128 values are stored and loaded, four to a lane. A kv head's
-// rows are cut into tiles; a tile is a row of lines. The attention kernel writes the lines that
-// hold rows of the call, and the states of those rows; what else is there is never used.
+// rows are cut into tiles; a tile is a row of lines. The attention kernel writes at least the lines
+// that hold rows of the call, and their states. What else is there may be read, and is never
+// stored.
 #pragma once
 
 #include "device/config_types.cuh"
 #include "interface/paged_decode_arguments.h"
 
-constexpr int line_values = 128;
-
-// Lines of a tile of `rows` rows.
-__device__ constexpr int lines_of_tile(int rows, int head_dim_v) {
-  return rows * ((head_dim_v + line_values - 1) / line_values);
-}
+using attnjit::kernel_interface::line_values;
+using attnjit::kernel_interface::lines_of_tile;
 
 // The tile's index among all of them. Its rows' states follow each other likewise.
 __device__ __forceinline__ long long tile_index(

@@ -22,7 +22,10 @@ struct TileBefore {
 
 // Every second box of a tile, from `share`; the other warp of this consumer loads the rest. The
 // third waits for the tile before: with more under way some multiprocessors run ahead and others
-// finish late. The first lanes, each its page.
+// finish late. Its barrier is then at most one phase on, and of the other parity: its next use is
+// two tiles later, which a ring shorter than two tiles cannot begin before the tile between is used
+// up, and that one waits for ours, or, in a later request, for both consumers' end of this one.
+// The first lanes, each its page.
 __device__ __forceinline__ void load_boxes(const SwappedDecodeArguments& arguments,
                                            ConsumerStorage& storage, ConsumerBarriers& barriers,
                                            const RingPosition& at, int consumer, int share,

@@ -29,6 +29,13 @@ struct MaskStrides {
   long long key;
 };
 
+constexpr int line_values = 128;  // of partial results
+
+// Lines of a tile of `rows` rows.
+ATTNJIT_HOST_DEVICE constexpr int lines_of_tile(int rows, int head_dim_v) {
+  return rows * ((head_dim_v + line_values - 1) / line_values);
+}
+
 // A row's softmax over the keys of one piece.
 struct PartialState {
   float maximum;  // what scores, in units of log2, are relative to: the largest, or close below

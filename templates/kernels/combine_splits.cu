@@ -19,7 +19,7 @@ constexpr int lines = lines_of_tile(config::partial_rows, config::head_dim_v);  
 
 // Where few requests are split into many pieces, a warp takes one line; where many are split into
 // few, four lines of the same rows, so that enough loads are under way either way.
-constexpr int most_lines_at_once = lines % 4 == 0 ? 4 : 1;
+constexpr int most_lines_at_once = lines % (4 * line_step<order>) == 0 ? 4 : 1;
 
 template <int lines_at_once>
 constexpr int pieces_in_flight = lines_at_once == 1 ? 4 : 2;

@@ -321,7 +321,10 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   for (int request = arguments.parts[blockIdx.y].first_request;; ++request) {
     // Read again per request: kept over the main loop, it would push accumulators out of registers.
     const SchedulePart part = arguments.parts[blockIdx.y];
-    if (request >= end_request_of(part))
+    // Not end_request_of: it takes a register more over the loop, and there is none left on sm_100.
+    if (request > part.end_request)
+      break;
+    if (request == part.end_request && part.end_block == 0)
       break;
     const DecodeRange range =
         decode_range(part, request, arguments.seq_lens, arguments.piece_offsets, config::block_n);

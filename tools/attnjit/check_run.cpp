@@ -59,26 +59,6 @@ check::DecodeCheckResult run_case(check::DecodeChecker& checker, const SuiteCase
 
 }  // namespace
 
-std::vector<AttentionDescriptor> served_decode_descriptors(const ModelPlan& plan) {
-  std::vector<AttentionDescriptor> served;
-  std::vector<Violation> refusals;
-  for (const PlannedDescriptor& planned : plan.planned) {
-    if (planned.phase != Phase::decode) {
-      continue;
-    }
-    try {
-      validate(planned.descriptor);
-      served.push_back(planned.descriptor);
-    } catch (const DescriptorError& error) {
-      refusals.insert(refusals.end(), error.violations().begin(), error.violations().end());
-    }
-  }
-  if (served.empty()) {
-    throw DescriptorError(std::move(refusals));
-  }
-  return served;
-}
-
 std::vector<SuiteCase> step_cases(const std::vector<AttentionDescriptor>& descriptors, int batch,
                                   int seqlen_kv) {
   std::vector<SuiteCase> cases;

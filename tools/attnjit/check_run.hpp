@@ -22,10 +22,6 @@ struct CheckReport {
   int num_failed = 0;
 };
 
-// The decode descriptors of a plan that kernels serve. Throws DescriptorError with the refusals if
-// there are none.
-std::vector<AttentionDescriptor> served_decode_descriptors(const ModelPlan& plan);
-
 // One decode step for each descriptor: `batch` requests of mixed lengths up to `seqlen_kv`, an
 // empty one among them if there are several.
 std::vector<check::SuiteCase> step_cases(const std::vector<AttentionDescriptor>& descriptors,

@@ -33,6 +33,7 @@ class UsageError : public std::runtime_error {
 void add_bench_command(CLI::App& app, CommandAction& action);
 void add_check_command(CLI::App& app, CommandAction& action);
 void add_doctor_command(CLI::App& app, CommandAction& action);
+void add_explain_command(CLI::App& app, CommandAction& action);
 void add_ls_command(CLI::App& app, CommandAction& action);
 void add_models_command(CLI::App& app, CommandAction& action);
 void add_plan_command(CLI::App& app, CommandAction& action);

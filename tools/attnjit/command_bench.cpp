@@ -40,18 +40,9 @@ struct BenchRow {
   double roofline_percent = 0;
 };
 
-std::vector<AttentionDescriptor> descriptors_of(const BenchArguments& arguments) {
-  if (arguments.plan.model.find('{') != std::string::npos) {
-    const AttentionDescriptor descriptor = descriptor_from_json(arguments.plan.model);
-    validate(descriptor);
-    return {descriptor};
-  }
-  return served_decode_descriptors(make_plan(arguments.plan));
-}
-
 std::vector<BenchRow> measure(const BenchArguments& arguments) {
   // Before the driver is asked: what is wrong with the arguments is wrong without a GPU too.
-  const std::vector<AttentionDescriptor> descriptors = descriptors_of(arguments);
+  const std::vector<AttentionDescriptor> descriptors = decode_descriptors_of(arguments.plan);
   AttentionRuntime runtime(provider_options(arguments.gpu));
   const check::DevicePeak peak = check::query_device_peak(arguments.gpu.device);
   std::vector<BenchRow> rows;

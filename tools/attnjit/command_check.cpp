@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 
-#include "attnjit/descriptor_json.hpp"
 #include "check_report.hpp"
 #include "check_run.hpp"
 #include "command.hpp"
@@ -23,21 +22,11 @@ struct CheckArguments {
   bool as_json = false;
 };
 
-bool is_json(const std::string& text) {
-  return text.find('{') != std::string::npos;
-}
-
 std::vector<check::SuiteCase> cases_of(const CheckArguments& arguments) {
   if (arguments.plan.model.empty()) {
     return check::decode_suite();
   }
-  if (is_json(arguments.plan.model)) {
-    const AttentionDescriptor descriptor = descriptor_from_json(arguments.plan.model);
-    validate(descriptor);
-    return step_cases({descriptor}, arguments.batch, arguments.seqlen_kv);
-  }
-  return step_cases(served_decode_descriptors(make_plan(arguments.plan)), arguments.batch,
-                    arguments.seqlen_kv);
+  return step_cases(decode_descriptors_of(arguments.plan), arguments.batch, arguments.seqlen_kv);
 }
 
 ExitCode run(const CheckArguments& arguments) {

@@ -65,7 +65,7 @@ struct SeesawDecodeConfig {
 enum class PartialOrder { rows, accumulators, transposed };
 std::string_view to_string(PartialOrder);
 
-// templates/kernels/combine_splits.cu: merges the partial results of split requests by their LSE.
+// templates/kernels/combine_splits.cu: merges the partial results of split requests.
 struct CombineConfig {
   DataType dtype = DataType::bf16;  // of out
   int head_dim_v = 0;

@@ -33,7 +33,7 @@ struct PartialTiles {
   int tiles = 0;   // of the query rows of a kv head
   int rows = 0;    // of a tile
   int lines = 0;   // of a tile
-  int values = 0;  // of a tile, in lines
+  int values = 0;  // of all lines of a tile
 };
 
 // Of the attention kernel that `config` merges the results of.

@@ -1,0 +1,78 @@
+// attnjit explain: what it says is what select_configs does.
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "command_line.hpp"
+
+namespace attnjit {
+namespace {
+
+using nlohmann::json;
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The name of the candidate that is taken; each decode has exactly one.
+std::string taken_of(const json& decode) {
+  std::string taken;
+  for (const json& candidate : decode.at("candidates")) {
+    if (candidate.at("taken") == true) {
+      CHECK(taken.empty());
+      CHECK(candidate.at("unmet").empty());
+      taken = candidate.at("kernel");
+    }
+  }
+  return taken;
+}
+
+TEST_CASE("explain names the kernel that select_configs takes, on every target") {
+  for (const char* options : {"--tp 8", "--tp 2", "--tp 2 --page 1", "--tp 8 --max-seqlen-q 2"}) {
+    const CommandOutput output =
+        run_attnjit(std::string("explain deepseek-v3 --phases decode --json --arch "
+                                "sm_80,h200,b200 ") +
+                    options);
+    REQUIRE(output.exit_code == 0);
+    const json document = json::parse(output.out);
+    CHECK(document.at("schema") == 1);
+    REQUIRE(document.at("decodes").size() == 3);
+    for (const json& decode : document.at("decodes")) {
+      CHECK(decode.at("candidates").size() == 3);
+      CHECK(taken_of(decode) == decode.at("configs").at(0).at("kernel"));
+      CHECK(decode.at("configs").size() == 3);
+    }
+  }
+}
+
+TEST_CASE("explain says what a kernel needs that the call does not have") {
+  const std::string out = run_attnjit("explain deepseek-v3 --tp 2 --page 1 --arch h200,b200").out;
+  CHECK(holds(out, "on h200 (sm_90a)\n"));
+  CHECK(holds(out,
+              "page_size = 1 is not 8, 16, 32 or a multiple of 64; 64 query rows "
+              "(max_seqlen_q 1 of 64 heads per kv head) are more than 16\n"));
+  CHECK(holds(out, "needs sm_90a, b200 is sm_100; page_size = 1 is not"));
+  CHECK(holds(out, "\npaged_decode_sm80    taken\n"));
+  const std::string grouped = run_attnjit("explain llama-3.1-8b --arch h200").out;
+  CHECK(holds(grouped, "value_source = separate is not prefix_of_k"));
+  const std::string latent = run_attnjit("explain deepseek-v3 --tp 8 --arch h200").out;
+  CHECK(holds(latent, "\nswapped_decode_sm90  taken\n"));
+  CHECK(holds(latent, "seesaw_decode_sm90   could serve it, comes after swapped_decode_sm90\n"));
+  CHECK(holds(latent, "attention: swapped_decode_sm90 bf16 576/512 x16 page 64 none rows 16"));
+}
+
+TEST_CASE("explain takes a descriptor, and refuses what no kernel serves") {
+  const CommandOutput output = run_attnjit(
+      "explain '{\"operation\": \"decode\", \"head_dim_qk\": 128, \"head_dim_v\": 128, "
+      "\"num_q_heads\": 8, \"num_kv_heads\": 8}' --arch l40s");
+  CHECK(output.exit_code == 0);
+  CHECK(holds(output.out, "needs sm_90a, l40s is sm_89"));
+  const CommandOutput refused = run_attnjit("explain '{\"operation\": \"prefill\"}'");
+  CHECK(refused.exit_code == 3);
+  CHECK(refused.out.empty());
+  CHECK(holds(refused.err, "must be ragged or dense for prefill; fix: "));
+}
+
+}  // namespace
+}  // namespace attnjit

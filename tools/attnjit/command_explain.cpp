@@ -1,0 +1,142 @@
+// attnjit explain: which attention kernel serves each decode of a model or of a descriptor on a
+// target, and what every other one needs that it does not have.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "attnjit/config_selection.hpp"
+#include "attnjit/descriptor_json.hpp"
+#include "command.hpp"
+#include "plan_arguments.hpp"
+#include "standard_streams.hpp"
+#include "target_arguments.hpp"
+#include "text_table.hpp"
+
+namespace attnjit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ExplainCommand {
+  PlanArguments plan;  // plan.model: a model, or a descriptor as JSON
+  TargetArguments target;
+  bool as_json = false;
+};
+
+struct Explanation {
+  AttentionDescriptor descriptor;
+  TargetDevice target;
+  std::vector<KernelCandidate> candidates;
+  std::vector<KernelConfig> configs;
+};
+
+// The first that nothing is missing for; there is always one, the portable kernel.
+std::size_t index_of_taken(const std::vector<KernelCandidate>& candidates) {
+  const auto taken =
+      std::find_if(candidates.begin(), candidates.end(),
+                   [](const KernelCandidate& candidate) { return candidate.unmet.empty(); });
+  return static_cast<std::size_t>(taken - candidates.begin());
+}
+
+std::vector<Explanation> explain(const ExplainCommand& command) {
+  std::vector<Explanation> explanations;
+  for (const AttentionDescriptor& descriptor : decode_descriptors_of(command.plan)) {
+    for (const TargetDevice& target : find_targets(command.target)) {
+      explanations.push_back({descriptor, target, attention_candidates(descriptor, target),
+                              select_configs(descriptor, target)});
+    }
+  }
+  return explanations;
+}
+
+std::string verdict(const std::vector<KernelCandidate>& candidates, std::size_t i) {
+  const std::size_t taken = index_of_taken(candidates);
+  if (i == taken) {
+    return "taken";
+  }
+  return candidates[i].unmet.empty() ? "could serve it, comes after " + candidates[taken].kernel
+                                     : fmt::format("{}", fmt::join(candidates[i].unmet, "; "));
+}
+
+std::string heading(const Explanation& explanation) {
+  const AttentionDescriptor& descriptor = explanation.descriptor;
+  return fmt::format("decode {}/{}, {}, {}, up to {}, {}, page {}, mask {}, on {} ({})",
+                     descriptor.head_dim_qk, descriptor.head_dim_v,
+                     count_of(static_cast<std::size_t>(descriptor.num_q_heads), "query head"),
+                     count_of(static_cast<std::size_t>(descriptor.num_kv_heads), "kv head"),
+                     count_of(static_cast<std::size_t>(descriptor.max_seqlen_q), "query token"),
+                     to_string(descriptor.dtype_kv), descriptor.page_size,
+                     to_string(descriptor.mask), explanation.target.name, explanation.target.arch);
+}
+
+void print_text(const std::vector<Explanation>& explanations) {
+  constexpr std::array<TableColumn, 2> columns = {{{"attention kernel"}, {"why"}}};
+  for (const Explanation& explanation : explanations) {
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < explanation.candidates.size(); ++i) {
+      rows.push_back({explanation.candidates[i].kernel, verdict(explanation.candidates, i)});
+    }
+    print_result("{}\n{}", heading(explanation), format_table(columns, rows));
+    for (const KernelConfig& config : explanation.configs) {
+      print_result("{}: {}\n", to_string(role_of(config)), describe(config));
+    }
+    print_result("\n");
+  }
+}
+
+Json to_document(const Explanation& explanation) {
+  Json candidates = Json::array();
+  const std::size_t taken = index_of_taken(explanation.candidates);
+  for (std::size_t i = 0; i < explanation.candidates.size(); ++i) {
+    candidates.push_back({{"kernel", explanation.candidates[i].kernel},
+                          {"taken", i == taken},
+                          {"unmet", explanation.candidates[i].unmet}});
+  }
+  Json configs = Json::array();
+  for (const KernelConfig& config : explanation.configs) {
+    configs.push_back(Json::parse(to_json(config)));
+  }
+  return {{"descriptor", Json::parse(to_json(explanation.descriptor))},
+          {"target", explanation.target.name},
+          {"arch", explanation.target.arch},
+          {"candidates", candidates},
+          {"configs", configs}};
+}
+
+ExitCode run(const ExplainCommand& command) {
+  const std::vector<Explanation> explanations = explain(command);
+  if (!command.as_json) {
+    print_text(explanations);
+    return ExitCode::succeeded;
+  }
+  Json documents = Json::array();
+  for (const Explanation& explanation : explanations) {
+    documents.push_back(to_document(explanation));
+  }
+  print_result("{}\n", Json{{"schema", 1}, {"command", "explain"}, {"decodes", documents}}.dump());
+  return ExitCode::succeeded;
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& app, CommandAction& action) {
+  CLI::App* command =
+      app.add_subcommand("explain", "Say which kernels serve a decode, and why not others");
+  const auto explain_command = std::make_shared<ExplainCommand>();
+  add_plan_arguments(*command, explain_command->plan);
+  command->get_option("model")->description(
+      "Model (config.json or preset) or descriptor (JSON) to explain");
+  add_target_arguments(*command, explain_command->target);
+  command->add_flag("--json", explain_command->as_json, "Print one JSON document");
+  command->callback(
+      [&action, explain_command] { action = [explain_command] { return run(*explain_command); }; });
+}
+
+}  // namespace attnjit
