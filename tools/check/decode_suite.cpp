@@ -80,11 +80,19 @@ void add_head_dims(Suite& suite) {
       add(suite, "head dims, v separate", descriptor, 2, varied_lengths(5, 700, 9));
     }
   }
-  for (const auto& [qk, v] : std::vector<std::pair<int, int>>{{320, 256}, {288, 256}, {576, 576}}) {
-    AttentionDescriptor descriptor = mla_descriptor(20, 2);
-    descriptor.head_dim_qk = qk;
-    descriptor.head_dim_v = v;
-    add(suite, "head dims, v a prefix of k", descriptor, 2, varied_lengths(5, 700, 9));
+  for (const auto& [qk, v] : std::vector<std::pair<int, int>>{
+           {320, 256}, {288, 256}, {576, 576}, {192, 128}, {448, 384}, {128, 128}}) {
+    for (const int heads : {4, 8, 20}) {  // 8, 16 and 40 rows
+      AttentionDescriptor descriptor = mla_descriptor(heads, 2);
+      descriptor.head_dim_qk = qk;
+      descriptor.head_dim_v = v;
+      add(suite, "head dims, v a prefix of k", descriptor, 2, varied_lengths(5, 700, 9));
+    }
+  }
+  for (const int heads : {2, 32, 80}) {  // 2, 32 and 80 rows of each of two kv heads
+    AttentionDescriptor descriptor = mla_descriptor(heads, 2);
+    descriptor.num_kv_heads = 2;
+    add(suite, "latent cache of two kv heads", descriptor, 2, varied_lengths(5, 700, 10));
   }
 }
 
@@ -129,7 +137,7 @@ void add_masks(Suite& suite) {
 
 void add_edges(Suite& suite) {
   for (const AttentionDescriptor& descriptor :
-       {gqa_descriptor(12, 4, 128, 4), mla_descriptor(16, 4)}) {
+       {gqa_descriptor(12, 4, 128, 4), mla_descriptor(4, 4), mla_descriptor(16, 4)}) {
     for (const int length : {0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 8736, 163840}) {
       add(suite, "edge lengths", descriptor, 4, {length, 5, length});
     }
@@ -146,6 +154,10 @@ void add_edges(Suite& suite) {
     }
   }
   add(suite, "many requests", gqa_descriptor(2, 1, 64, 1), 1, varied_lengths(70000, 4, 7));
+  for (const int heads : {8, 16, 40}) {
+    add(suite, "many requests", mla_descriptor(heads, 1), 1, varied_lengths(1000, 60, 7));
+    add(suite, "many requests", mla_descriptor(heads, 1), 1, varied_lengths(100, 1500, 8));
+  }
   add(suite, "scale not a power of two", mla_descriptor(16, 1), 1, varied_lengths(6, 900, 8));
   suite.back().decode_case.softmax_scale =
       1.352337788608801;  // DeepSeek-V3's, with YaRN, for N(0, 1) caches
@@ -162,7 +174,8 @@ void add_edges(Suite& suite) {
 void add_plans(Suite& suite) {
   for (const PlanSource plan : {PlanSource::host, PlanSource::stale}) {
     for (const AttentionDescriptor& descriptor :
-         {gqa_descriptor(12, 4, 128, 2), mla_descriptor(16, 2), mla_descriptor(128, 1)}) {
+         {gqa_descriptor(12, 4, 128, 2), mla_descriptor(16, 1), mla_descriptor(16, 2),
+          mla_descriptor(128, 1)}) {
       for (const std::vector<int>& lengths :
            {varied_lengths(1, 30000, 1), varied_lengths(7, 3000, 2), varied_lengths(300, 100, 3)}) {
         add(suite, "plan " + std::string(to_string(plan)), descriptor, descriptor.max_seqlen_q,
@@ -175,7 +188,8 @@ void add_plans(Suite& suite) {
 
 void add_permutations(Suite& suite) {
   for (const AttentionDescriptor& descriptor :
-       {gqa_descriptor(12, 4, 128, 2), mla_descriptor(16, 2), mla_descriptor(128, 1)}) {
+       {gqa_descriptor(12, 4, 128, 2), mla_descriptor(16, 1), mla_descriptor(16, 2),
+        mla_descriptor(128, 1)}) {
     for (const std::vector<int>& lengths :
          {varied_lengths(1, 30000, 1), varied_lengths(7, 3000, 2), equal_lengths(64, 1000)}) {
       add(suite, "permuted pages, equal to the bit", descriptor, descriptor.max_seqlen_q, lengths);

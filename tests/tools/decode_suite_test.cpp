@@ -1,0 +1,57 @@
+// The suite of `attnjit check`: its cases are legal, and every attention kernel meets every kind of
+// trouble. What the kernels make of them is the GPU's to say.
+#include "decode_suite.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "attnjit/config_selection.hpp"
+#include "attnjit/descriptor_validation.hpp"
+#include "catch.hpp"
+
+namespace attnjit {
+namespace {
+
+// The attention kernel that serves the case on an H200.
+std::string kernel_of(const check::SuiteCase& suite_case) {
+  const AttentionDescriptor& descriptor = suite_case.decode_case.descriptor;
+  for (const KernelCandidate& candidate :
+       attention_candidates(descriptor, find_target_device("h200").value())) {
+    if (candidate.unmet.empty()) {
+      return candidate.kernel;
+    }
+  }
+  return "";
+}
+
+TEST_CASE("every case of the suite is legal, with queries that its descriptor allows") {
+  for (const check::SuiteCase& suite_case : check::decode_suite()) {
+    INFO(suite_case.group << ": " << describe(suite_case.decode_case));
+    CHECK_NOTHROW(validate(suite_case.decode_case.descriptor));
+    CHECK(suite_case.decode_case.seqlen_q >= 1);
+    CHECK(suite_case.decode_case.seqlen_q <= suite_case.decode_case.descriptor.max_seqlen_q);
+    CHECK(!suite_case.decode_case.seq_lens.empty());
+  }
+}
+
+TEST_CASE("every attention kernel is checked at edges, with every plan, layout and permutation") {
+  const std::set<std::string> all = {"swapped_decode_sm90", "seesaw_decode_sm90",
+                                     "paged_decode_sm80"};
+  std::map<std::string, std::set<std::string>> kernels;  // by group
+  for (const check::SuiteCase& suite_case : check::decode_suite()) {
+    kernels[suite_case.group].insert(kernel_of(suite_case));
+  }
+  for (const char* group :
+       {"edge lengths", "many requests", "plan host", "plan stale", "scale negative or tiny",
+        "permuted pages, equal to the bit", "page size 8", "page size 16", "page size 32",
+        "page size 64", "page size 256", "head dims, v a prefix of k"}) {
+    INFO(group);
+    CHECK(kernels[group] == all);
+  }
+  CHECK(kernels["latent cache of two kv heads"] ==
+        std::set<std::string>{"swapped_decode_sm90", "seesaw_decode_sm90"});
+}
+
+}  // namespace
+}  // namespace attnjit
