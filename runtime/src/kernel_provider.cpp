@@ -17,6 +17,7 @@ ProvidedKernel KernelProvider::provide(const RenderedKernel& kernel) {
   const CacheKey key = make_cache_key(kernel, compile_options(kernel, toolchain), toolchain);
   CacheMiss miss;
   if (auto hit = state_->find_in_cache(kernel, key, miss)) {
+    state_->repair_toolchain_record(*hit);
     return std::move(*hit);
   }
   return state_->flights.run(key.digest, [&]() -> ProvidedKernel {

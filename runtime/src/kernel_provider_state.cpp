@@ -94,6 +94,18 @@ ProvidedKernel KernelProvider::State::compile_and_publish(const RenderedKernel& 
   return provided;
 }
 
+void KernelProvider::State::repair_toolchain_record(const ProvidedKernel& provided) {
+  if (compiler == nullptr) {
+    return;  // the record was just read, and whole
+  }
+  const CacheKey key = make_toolchain_record_key(provided.kernel);
+  const CacheLookup record = cache.get(key);
+  if (!record.entry && record.reason != MissReason::absent &&
+      record.reason != MissReason::disabled) {
+    cache.put(key, record_metadata, provided.metadata.toolchain);
+  }
+}
+
 // The entry first: a record must not lead to an entry that is not there yet.
 void KernelProvider::State::publish(const ProvidedKernel& provided) {
   if (cache.put(provided.key, to_json(provided.metadata), provided.cubin)) {

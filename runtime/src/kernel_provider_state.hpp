@@ -42,6 +42,10 @@ struct KernelProvider::State {
   // Needs a compiler.
   ProvidedKernel compile_and_publish(const RenderedKernel& kernel, const CacheKey& key);
 
+  // Writes a kernel's toolchain record again if what is in its place is damaged: without a compiler
+  // the kernel would not be found.
+  void repair_toolchain_record(const ProvidedKernel& provided);
+
   // Stores entry and toolchain record. What fails costs the next process a compile.
   void publish(const ProvidedKernel& provided);
 };

@@ -103,6 +103,26 @@ TEST_CASE("the second request for a kernel is served from the cache without a co
   CHECK(second.metadata.num_threads == 128);
 }
 
+TEST_CASE("a damaged toolchain record is written again by the next hit, with a compiler") {
+  const ScratchDirectory scratch;
+  const auto compiler = std::make_shared<CountingCompiler>();
+  KernelProvider provider(options_for(scratch.path()), compiler);
+  provider.provide(sample_kernel());
+  const std::string digest = make_toolchain_record_key(sample_kernel()).digest;
+  const fs::path record = entry_of(provider, digest);
+  for (const std::uintmax_t size : {std::uintmax_t{0}, fs::file_size(record) - 1}) {
+    fs::resize_file(record, size);
+    CHECK(!read_entry(record).entry);
+    CHECK(!provider.provide(sample_kernel()).miss);
+    REQUIRE(read_entry(record).entry);
+    CHECK(read_entry(record).entry->payload == compiler->toolchain_identity());
+  }
+  fs::remove(record);  // absent: left so, for a cache that cannot be written
+  CHECK(!provider.provide(sample_kernel()).miss);
+  CHECK(!fs::exists(record));
+  CHECK(compiler->compiles == 1);
+}
+
 TEST_CASE("processes that share a cache compile a kernel once between them") {
   const ScratchDirectory scratch;
   std::vector<pid_t> children;

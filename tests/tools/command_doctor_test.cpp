@@ -22,6 +22,7 @@ std::map<std::string, json> examine(const std::string& arguments, int exit_code)
   for (const json& finding : document.at("findings")) {
     findings[finding.at("subject")] = finding;
   }
+  CHECK(document.at("schema") == 1);
   CHECK(document.at("healthy") == (exit_code == 0));
   return findings;
 }

@@ -1,4 +1,5 @@
 // attnjit explain: what it says is what select_configs does.
+#include <fstream>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -62,16 +63,71 @@ TEST_CASE("explain says what a kernel needs that the call does not have") {
   CHECK(holds(latent, "attention: swapped_decode_sm90 bf16 576/512 x16 page 64 none rows 16"));
 }
 
-TEST_CASE("explain takes a descriptor, and refuses what no kernel serves") {
-  const CommandOutput output = run_attnjit(
-      "explain '{\"operation\": \"decode\", \"head_dim_qk\": 128, \"head_dim_v\": 128, "
-      "\"num_q_heads\": 8, \"num_kv_heads\": 8}' --arch l40s");
-  CHECK(output.exit_code == 0);
-  CHECK(holds(output.out, "needs sm_90a, l40s is sm_89"));
+const std::string descriptor =
+    R"({"operation": "decode", "head_dim_qk": 128, "head_dim_v": 128, "num_q_heads": 8, )"
+    R"("num_kv_heads": 8})";
+
+TEST_CASE("explain takes a descriptor, as text or in a file") {
+  const TemporaryDirectory directory;
+  const std::string file = (directory.path() / "decode.json").string();
+  std::ofstream(file) << descriptor;
+  for (const std::string& what : {descriptor, file}) {
+    const CommandOutput output = run_attnjit("explain '" + what + "' --arch l40s");
+    CHECK(output.exit_code == 0);
+    CHECK(holds(output.out, "decode 128/128, 8 query heads, 8 kv heads, up to 1 query token"));
+    CHECK(holds(output.out, "needs sm_90a, l40s is sm_89"));
+  }
   const CommandOutput refused = run_attnjit("explain '{\"operation\": \"prefill\"}'");
   CHECK(refused.exit_code == 3);
   CHECK(refused.out.empty());
   CHECK(holds(refused.err, "must be ragged or dense for prefill; fix: "));
+}
+
+TEST_CASE("options that mean nothing beside a descriptor are refused, by every command") {
+  for (const std::string command : {"explain", "src", "check", "bench"}) {
+    for (const std::string option :
+         {"--page 1", "--tp 8", "--dtype fp16", "--kv-dtype fp16", "--max-seqlen-q 9"}) {
+      const CommandOutput output = run_attnjit(command + " '" + descriptor + "' " + option);
+      CHECK(output.exit_code == 2);
+      CHECK(output.err == "attnjit: " + option.substr(0, option.find(' ')) +
+                              " was given with a descriptor, where it means nothing; fix: leave "
+                              "it out\n");
+    }
+  }
+}
+
+TEST_CASE("decodes that no kernel serves are told with their layers, never left out") {
+  const CommandOutput some = run_attnjit("explain gemma-3-1b --arch h200");
+  CHECK(some.exit_code == 0);
+  CHECK(holds(some.err, "refused: decode, layers 0-4, 6-10, 12-16, 18-22, 24-25\n"));
+  CHECK(holds(some.err, "  mask = sliding_window: "));
+  CHECK(holds(some.out, "decode, layers 5, 11, 17, 23: 256/256, "));
+  const json document = json::parse(run_attnjit("explain gemma-3-1b --arch h200 --json").out);
+  CHECK(document.at("decodes").size() == 1);
+  REQUIRE(document.at("refused").size() == 1);
+  CHECK(document.at("refused").at(0).at("layers").size() == 22);
+  const CommandOutput none = run_attnjit("explain gpt-oss-20b");
+  CHECK(none.exit_code == 3);
+  CHECK(holds(none.err, "layers 1, 3, 5"));
+  CHECK(holds(none.err, ": has_sinks = true: "));
+}
+
+TEST_CASE("prefill alone is refused by name") {
+  for (const std::string command : {"explain", "check", "bench"}) {
+    const CommandOutput output = run_attnjit(command + " llama-3.1-8b --phases prefill");
+    CHECK(output.exit_code == 2);
+    CHECK(holds(output.err, "phases = prefill: only decode is served; fix: "));
+  }
+}
+
+TEST_CASE("fields of a model that were not understood are told") {
+  const TemporaryDirectory directory;
+  const std::string file = (directory.path() / "config.json").string();
+  std::ofstream(file) << R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 1024,
+    "num_attention_heads": 8, "num_key_value_heads": 8, "attention_oddity": 3})";
+  const CommandOutput output = run_attnjit("explain " + file + " --arch h200");
+  CHECK(output.exit_code == 0);
+  CHECK(holds(output.err, "that look like attention were not understood: attention_oddity"));
 }
 
 }  // namespace

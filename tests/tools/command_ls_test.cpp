@@ -83,6 +83,15 @@ TEST_CASE("an empty or absent cache holds no kernels") {
   CHECK(!fs::exists(directory.path() / "absent"));
 }
 
+TEST_CASE("what is no directory is refused, not taken for an empty cache") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() / "file") << "text";
+  const CommandOutput output = ls(directory.path() / "file");
+  CHECK(output.exit_code == 2);
+  CHECK(output.out.empty());
+  CHECK(holds(output.err, "file: is no directory; fix: name one that is"));
+}
+
 TEST_CASE("a damaged entry is named with its reason, and ls fails") {
   const TemporaryDirectory directory;
   fill(directory.path());

@@ -98,7 +98,7 @@ TEST_CASE("what has no source ends with a code and a message that tell why") {
       {"0123456789ab" + at_cache, 2, "no kernel in the cache"},
       {"0123456789ab --arch sm_80" + at_cache, 2, "--arch was given with a key"},
       {"0123456789ab --layer 1" + at_cache, 2, "--layer was given with no model"},
-      {"'{}' --phase decode", 2, "--phase was given with no model"},
+      {"'{}' --phase decode", 2, "--phase was given with a descriptor"},
       {"'{}' --arch sm_80,sm_90a", 2, "for one target"},
       {"'{}' --stage sass", 2, "--stage"},
       {"'{}' --kernel main", 2, "--kernel"},

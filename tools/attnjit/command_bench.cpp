@@ -14,6 +14,7 @@
 #include "attnjit/target_device_query.hpp"
 #include "check_run.hpp"
 #include "command.hpp"
+#include "decode_source.hpp"
 #include "decode_timing.hpp"
 #include "gpu_arguments.hpp"
 #include "plan_arguments.hpp"
@@ -42,7 +43,7 @@ struct BenchRow {
 
 std::vector<BenchRow> measure(const BenchArguments& arguments) {
   // Before the driver is asked: what is wrong with the arguments is wrong without a GPU too.
-  const std::vector<AttentionDescriptor> descriptors = decode_descriptors_of(arguments.plan);
+  const std::vector<AttentionDescriptor> descriptors = find_decode_descriptors(arguments.plan);
   AttentionRuntime runtime(provider_options(arguments.gpu));
   const check::DevicePeak peak = check::query_device_peak(arguments.gpu.device);
   std::vector<BenchRow> rows;
@@ -120,7 +121,7 @@ void add_bench_command(CLI::App& app, CommandAction& action) {
   const auto arguments = std::make_shared<BenchArguments>();
   add_plan_arguments(*command, arguments->plan);
   command->get_option("model")->description(
-      "Model (config.json or preset) or descriptor (JSON) to time");
+      "Model (config.json or preset) or descriptor (JSON text or file) to time");
   add_gpu_arguments(*command, arguments->gpu);
   command->add_option("--batch", arguments->batches, "Requests, one or several numbers")
       ->delimiter(',')

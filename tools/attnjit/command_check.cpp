@@ -7,6 +7,7 @@
 #include "check_report.hpp"
 #include "check_run.hpp"
 #include "command.hpp"
+#include "decode_source.hpp"
 #include "gpu_arguments.hpp"
 #include "plan_arguments.hpp"
 
@@ -26,7 +27,7 @@ std::vector<check::SuiteCase> cases_of(const CheckArguments& arguments) {
   if (arguments.plan.model.empty()) {
     return check::decode_suite();
   }
-  return step_cases(decode_descriptors_of(arguments.plan), arguments.batch, arguments.seqlen_kv);
+  return step_cases(find_decode_descriptors(arguments.plan), arguments.batch, arguments.seqlen_kv);
 }
 
 ExitCode run(const CheckArguments& arguments) {
@@ -45,7 +46,8 @@ void add_check_command(CLI::App& app, CommandAction& action) {
   const auto arguments = std::make_shared<CheckArguments>();
   add_plan_arguments(*command, arguments->plan);
   command->get_option("model")->required(false)->description(
-      "Model (config.json or preset) or descriptor (JSON) to check one decode step of; the whole "
+      "Model (config.json or preset) or descriptor (JSON text or file) to check one decode step "
+      "of; the whole "
       "suite if not given");
   add_gpu_arguments(*command, arguments->gpu);
   command->add_option("--batch", arguments->batch, "Requests of the decode step")

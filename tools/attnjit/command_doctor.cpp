@@ -33,7 +33,9 @@ void print_json(const std::vector<Finding>& findings) {
                     {"verdict", to_string(finding.verdict)},
                     {"text", finding.text}});
   }
-  const Json document = {{"version", ATTNJIT_VERSION},
+  const Json document = {{"schema", 1},
+                         {"command", "doctor"},
+                         {"version", ATTNJIT_VERSION},
                          {"healthy", std::none_of(findings.begin(), findings.end(), is_problem)},
                          {"findings", list}};
   // Paths may hold bytes that are no UTF-8.

@@ -14,6 +14,7 @@
 #include "attnjit/config_selection.hpp"
 #include "attnjit/descriptor_json.hpp"
 #include "command.hpp"
+#include "decode_source.hpp"
 #include "plan_arguments.hpp"
 #include "standard_streams.hpp"
 #include "target_arguments.hpp"
@@ -32,6 +33,7 @@ struct ExplainCommand {
 
 struct Explanation {
   AttentionDescriptor descriptor;
+  std::vector<int> layers;  // of a model
   TargetDevice target;
   std::vector<KernelCandidate> candidates;
   std::vector<KernelConfig> configs;
@@ -45,12 +47,14 @@ std::size_t index_of_taken(const std::vector<KernelCandidate>& candidates) {
   return static_cast<std::size_t>(taken - candidates.begin());
 }
 
-std::vector<Explanation> explain(const ExplainCommand& command) {
+std::vector<Explanation> explain(const PlannedDecodes& decodes,
+                                 const std::vector<TargetDevice>& targets) {
   std::vector<Explanation> explanations;
-  for (const AttentionDescriptor& descriptor : decode_descriptors_of(command.plan)) {
-    for (const TargetDevice& target : find_targets(command.target)) {
-      explanations.push_back({descriptor, target, attention_candidates(descriptor, target),
-                              select_configs(descriptor, target)});
+  for (const PlannedDescriptor& decode : decodes.served) {
+    for (const TargetDevice& target : targets) {
+      explanations.push_back({decode.descriptor, decode.layers, target,
+                              attention_candidates(decode.descriptor, target),
+                              select_configs(decode.descriptor, target)});
     }
   }
   return explanations;
@@ -67,7 +71,10 @@ std::string verdict(const std::vector<KernelCandidate>& candidates, std::size_t 
 
 std::string heading(const Explanation& explanation) {
   const AttentionDescriptor& descriptor = explanation.descriptor;
-  return fmt::format("decode {}/{}, {}, {}, up to {}, {}, page {}, mask {}, on {} ({})",
+  const std::string who = explanation.layers.empty()
+                              ? "decode"
+                              : describe(KernelUse{Phase::decode, explanation.layers}) + ":";
+  return fmt::format("{} {}/{}, {}, {}, up to {}, {}, page {}, mask {}, on {} ({})", who,
                      descriptor.head_dim_qk, descriptor.head_dim_v,
                      count_of(static_cast<std::size_t>(descriptor.num_q_heads), "query head"),
                      count_of(static_cast<std::size_t>(descriptor.num_kv_heads), "kv head"),
@@ -103,24 +110,41 @@ Json to_document(const Explanation& explanation) {
   for (const KernelConfig& config : explanation.configs) {
     configs.push_back(Json::parse(to_json(config)));
   }
-  return {{"descriptor", Json::parse(to_json(explanation.descriptor))},
+  return {{"layers", explanation.layers},
+          {"descriptor", Json::parse(to_json(explanation.descriptor))},
           {"target", explanation.target.name},
           {"arch", explanation.target.arch},
           {"candidates", candidates},
           {"configs", configs}};
 }
 
+Json to_document(const RefusedDescriptor& refused) {
+  Json reasons = Json::array();
+  for (const Violation& violation : refused.violations) {
+    reasons.push_back(to_string(violation));
+  }
+  return {{"layers", refused.use.layers}, {"reasons", reasons}};
+}
+
 ExitCode run(const ExplainCommand& command) {
-  const std::vector<Explanation> explanations = explain(command);
+  const std::vector<TargetDevice> targets = find_targets(command.target);
+  const PlannedDecodes decodes = find_decodes(command.plan);
+  const std::vector<Explanation> explanations = explain(decodes, targets);
   if (!command.as_json) {
     print_text(explanations);
     return ExitCode::succeeded;
   }
-  Json documents = Json::array();
+  Json served = Json::array();
   for (const Explanation& explanation : explanations) {
-    documents.push_back(to_document(explanation));
+    served.push_back(to_document(explanation));
   }
-  print_result("{}\n", Json{{"schema", 1}, {"command", "explain"}, {"decodes", documents}}.dump());
+  Json refused = Json::array();
+  for (const RefusedDescriptor& each : decodes.refused) {
+    refused.push_back(to_document(each));
+  }
+  const Json document = {
+      {"schema", 1}, {"command", "explain"}, {"decodes", served}, {"refused", refused}};
+  print_result("{}\n", document.dump());
   return ExitCode::succeeded;
 }
 
@@ -132,7 +156,7 @@ void add_explain_command(CLI::App& app, CommandAction& action) {
   const auto explain_command = std::make_shared<ExplainCommand>();
   add_plan_arguments(*command, explain_command->plan);
   command->get_option("model")->description(
-      "Model (config.json or preset) or descriptor (JSON) to explain");
+      "Model (config.json or preset) or descriptor (JSON text or file) to explain");
   add_target_arguments(*command, explain_command->target);
   command->add_flag("--json", explain_command->as_json, "Print one JSON document");
   command->callback(

@@ -1,6 +1,7 @@
 // attnjit ls: which kernels the cache holds, each entry read and verified.
 #include <CLI/CLI.hpp>
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "attnjit/shown_text.hpp"
 #include "command.hpp"
 #include "standard_streams.hpp"
 #include "stored_kernel.hpp"
@@ -16,6 +18,7 @@
 namespace attnjit {
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 struct LsCommand {
@@ -119,6 +122,10 @@ ExitCode run(const LsCommand& command) {
   const DiskCache cache(resolve_cache_directory(command.cache_directory), nullptr);
   if (!cache.directory()) {
     throw UsageError("there is no cache directory; fix: name one with --cache-dir");
+  }
+  if (fs::exists(*cache.directory()) && !fs::is_directory(*cache.directory())) {
+    throw UsageError(fmt::format("cache directory = {}: is no directory; fix: name one that is",
+                                 shown_text(cache.directory()->string())));
   }
   const StoredKernels stored = list_stored_kernels(cache);
   const std::string place = cache.directory()->string();

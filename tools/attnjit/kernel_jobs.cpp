@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <tuple>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "attnjit/config_selection.hpp"
+#include "text_table.hpp"
 
 namespace attnjit {
 namespace {
@@ -55,6 +59,23 @@ void add_refusal(std::vector<RefusedDescriptor>& refused, const PlannedDescripto
 }
 
 }  // namespace
+
+std::string describe(const KernelUse& use) {
+  return fmt::format("{}, {} {}", to_string(use.phase), use.layers.size() == 1 ? "layer" : "layers",
+                     format_ranges(use.layers));
+}
+
+std::string format_refused(const RefusedDescriptor& refused) {
+  std::string text = "refused: " + describe(refused.use);
+  if (!refused.archs.empty()) {
+    text += fmt::format(", {}", fmt::join(refused.archs, ", "));
+  }
+  text += "\n";
+  for (const Violation& violation : refused.violations) {
+    text += "  " + to_string(violation) + "\n";
+  }
+  return text;
+}
 
 KernelJobs list_kernel_jobs(const ModelPlan& plan, std::span<const TargetDevice> targets) {
   KernelJobs list;

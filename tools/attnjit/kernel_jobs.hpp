@@ -29,7 +29,7 @@ struct KernelJob {
 struct RefusedDescriptor {
   AttentionDescriptor descriptor;
   KernelUse use;
-  std::vector<std::string> archs;  // the targets it is refused on
+  std::vector<std::string> archs;  // the targets it is refused on; empty: on all
   std::vector<Violation> violations;
 };
 
@@ -37,6 +37,12 @@ struct KernelJobs {
   std::vector<KernelJob> jobs;  // in order of first use
   std::vector<RefusedDescriptor> refused;
 };
+
+// "decode, layers 0-4, 6".
+std::string describe(const KernelUse& use);
+
+// A paragraph: who is refused where, then each violation on a line of its own.
+std::string format_refused(const RefusedDescriptor& refused);
 
 // Selects the kernels of every planned descriptor on every target. A kernel that two descriptors,
 // or two cards of one architecture, share is one job.

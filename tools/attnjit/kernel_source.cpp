@@ -18,17 +18,13 @@
 #include "attnjit/shown_text.hpp"
 #include "attnjit/template_library.hpp"
 #include "command.hpp"
+#include "decode_source.hpp"
 #include "model_source.hpp"
 #include "stored_kernel.hpp"
 #include "text_table.hpp"
 
 namespace attnjit {
 namespace {
-
-bool is_json_text(std::string_view what) {
-  const std::size_t first = what.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && what[first] == '{';
-}
 
 bool is_path(std::string_view what) {
   return what.find('/') != std::string_view::npos || what.ends_with(".json");
@@ -38,36 +34,6 @@ bool is_preset(std::string_view what) {
   const auto presets = model_presets();
   return std::any_of(presets.begin(), presets.end(),
                      [&](const EmbeddedFile& preset) { return preset_name(preset) == what; });
-}
-
-// A config.json, as opposed to a descriptor. Text that is no JSON counts as a descriptor, whose
-// parser says what is wrong with it.
-bool is_model(const std::string& json_text) {
-  // The names alone are asked for; what is nested is left out, for it may nest without end.
-  const auto is_outermost = [](int depth, auto, const auto&) { return depth <= 1; };
-  const auto json = nlohmann::json::parse(json_text, is_outermost, /*allow_exceptions=*/false);
-  return json.is_object() && (json.contains("model_type") || json.contains("architectures"));
-}
-
-// The descriptor in a file, whose name opens every violation.
-AttentionDescriptor read_descriptor(const std::string& path, const std::string& text) {
-  try {
-    return descriptor_from_json(text);
-  } catch (const DescriptorError& error) {
-    std::vector<Violation> violations = error.violations();
-    for (Violation& violation : violations) {
-      violation.field = fmt::format("{}: {}", shown_text(path), violation.field);
-    }
-    throw DescriptorError(std::move(violations));
-  }
-}
-
-// An option that means nothing beside the `what` it was given with.
-void refuse_option(bool is_given, std::string_view option, std::string_view what) {
-  if (is_given) {
-    throw UsageError(fmt::format("{} was given with {}, where it means nothing; fix: leave it out",
-                                 option, what));
-  }
 }
 
 TargetDevice find_one_target(const TargetArguments& arguments) {
@@ -163,21 +129,17 @@ KernelSource read_stored(const SourceRequest& request) {
 }  // namespace
 
 KernelSource find_kernel_source(const SourceRequest& request) {
-  const bool names_model = is_path(request.what) || is_preset(request.what);
-  if (!is_json_text(request.what) && names_model) {
-    const std::string text = read_model_source(request.what);
-    if (is_model(text)) {
-      return render_model(request);
-    }
+  if (const auto descriptor = find_descriptor(request.what)) {
     refuse_option(request.layer.has_value(), "--layer", "a descriptor");
     refuse_option(request.phase.has_value(), "--phase", "a descriptor");
-    return render_descriptor(read_descriptor(request.what, text), request);
+    refuse_deployment(request.deployment);
+    return render_descriptor(*descriptor, request);
+  }
+  if (is_path(request.what) || is_preset(request.what)) {
+    return render_model(request);
   }
   refuse_option(request.layer.has_value(), "--layer", "no model");
   refuse_option(request.phase.has_value(), "--phase", "no model");
-  if (is_json_text(request.what)) {
-    return render_descriptor(descriptor_from_json(request.what), request);
-  }
   if (looks_like_key(request.what)) {
     return read_stored(request);
   }

@@ -3,11 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "attnjit/descriptor_json.hpp"
-#include "attnjit/descriptor_validation.hpp"
 #include "model_source.hpp"
 
 namespace attnjit {
@@ -56,26 +53,6 @@ void add_phases(CLI::App& command, std::vector<Phase>& phases) {
       ->check(CLI::IsMember(names_of(values)));
 }
 
-std::vector<AttentionDescriptor> served_decode_descriptors(const ModelPlan& plan) {
-  std::vector<AttentionDescriptor> served;
-  std::vector<Violation> refusals;
-  for (const PlannedDescriptor& planned : plan.planned) {
-    if (planned.phase != Phase::decode) {
-      continue;
-    }
-    try {
-      validate(planned.descriptor);
-      served.push_back(planned.descriptor);
-    } catch (const DescriptorError& error) {
-      refusals.insert(refusals.end(), error.violations().begin(), error.violations().end());
-    }
-  }
-  if (served.empty()) {
-    throw DescriptorError(std::move(refusals));
-  }
-  return served;
-}
-
 }  // namespace
 
 void add_deployment_options(CLI::App& command, PlanOptions& options) {
@@ -105,15 +82,6 @@ void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
 
 ModelPlan make_plan(const PlanArguments& arguments) {
   return plan_model_source(arguments.model, arguments.options);
-}
-
-std::vector<AttentionDescriptor> decode_descriptors_of(const PlanArguments& arguments) {
-  if (arguments.model.find('{') != std::string::npos) {
-    const AttentionDescriptor descriptor = descriptor_from_json(arguments.model);
-    validate(descriptor);
-    return {descriptor};
-  }
-  return served_decode_descriptors(make_plan(arguments));
 }
 
 }  // namespace attnjit

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "attnjit/model_plan.hpp"
 
@@ -26,9 +25,5 @@ void add_plan_arguments(CLI::App& command, PlanArguments& arguments);
 
 // Reads the model and plans it. Throws UsageError and ModelError.
 ModelPlan make_plan(const PlanArguments& arguments);
-
-// The decode descriptors that kernels serve: of the model's plan, or the one that arguments.model
-// holds as JSON. Throws as make_plan, and DescriptorError with the refusals if there are none.
-std::vector<AttentionDescriptor> decode_descriptors_of(const PlanArguments& arguments);
 
 }  // namespace attnjit

@@ -144,12 +144,7 @@ std::string format_warm_table(const WarmReport& report) {
 std::string format_refusals(const WarmReport& report) {
   std::string text;
   for (const RefusedDescriptor& refused : report.list.refused) {
-    text += fmt::format("refused: {}, {} {}, {}\n", to_string(refused.use.phase),
-                        refused.use.layers.size() == 1 ? "layer" : "layers",
-                        format_ranges(refused.use.layers), fmt::join(refused.archs, ", "));
-    for (const Violation& violation : refused.violations) {
-      text += "  " + to_string(violation) + "\n";
-    }
+    text += format_refused(refused);
   }
   return text;
 }

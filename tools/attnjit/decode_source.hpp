@@ -1,0 +1,41 @@
+// What a user points at -> the decodes to explain, check or time: those of a model, or one
+// descriptor. Thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnjit/attention_descriptor.hpp"
+#include "attnjit/model_plan.hpp"
+#include "kernel_jobs.hpp"
+#include "plan_arguments.hpp"
+
+namespace attnjit {
+
+// The descriptor that `what` holds as JSON text, or that the file it names holds; nullopt if it
+// names a model. Throws UsageError for a file that cannot be read, DescriptorError, with the file's
+// name first.
+std::optional<AttentionDescriptor> find_descriptor(const std::string& what);
+
+// Throws UsageError if an option is given that means nothing beside `what`.
+void refuse_option(bool is_given, std::string_view option, std::string_view what);
+
+// The same for how a model is deployed, beside a descriptor, which says it all.
+void refuse_deployment(const PlanOptions& given);
+
+struct PlannedDecodes {
+  std::vector<PlannedDescriptor> served;   // of a descriptor: one, without layers
+  std::vector<RefusedDescriptor> refused;  // on every target
+};
+
+// The decodes of arguments.model; what of them no kernel serves, and fields of the model that were
+// not understood, are told on standard error. Throws as make_plan and find_descriptor, UsageError
+// for options that mean nothing, and DescriptorError with all refusals if nothing is served.
+PlannedDecodes find_decodes(const PlanArguments& arguments);
+
+// The descriptors of those that are served.
+std::vector<AttentionDescriptor> find_decode_descriptors(const PlanArguments& arguments);
+
+}  // namespace attnjit
