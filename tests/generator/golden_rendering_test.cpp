@@ -10,6 +10,7 @@
 #include "attnjit/config_selection.hpp"
 #include "attnjit/kernel_renderer.hpp"
 #include "catch.hpp"
+#include "latent_descriptor.hpp"
 
 namespace {
 
@@ -35,24 +36,13 @@ void check_golden(const std::string& name, const std::string& text) {
   CHECK(read_text(path) == text);
 }
 
-// DeepSeek-V3 on one of eight GPUs or on one alone: 16 or 128 query heads over the shared latent.
-AttentionDescriptor latent_decode(int num_q_heads) {
-  AttentionDescriptor descriptor;
-  descriptor.head_dim_qk = 576;
-  descriptor.head_dim_v = 512;
-  descriptor.num_q_heads = num_q_heads;
-  descriptor.num_kv_heads = 1;
-  descriptor.value_source = ValueSource::prefix_of_k;
-  return descriptor;
-}
-
 // The first kernel of each template.
 TEST_CASE("the rendered config headers of latent decode are the recorded ones") {
   std::set<std::string> seen;
   for (const int heads : {16, 128}) {
     for (const char* card : {"h200", "a100"}) {
       const TargetDevice device = find_target_device(card).value();
-      for (const KernelConfig& config : select_configs(latent_decode(heads), device)) {
+      for (const KernelConfig& config : select_configs(test::latent_decode(heads), device)) {
         const RenderedKernel kernel = render(config, device, TemplateLibrary::embedded());
         if (seen.insert(kernel.name).second) {
           check_golden(kernel.name, render_config_header(config));

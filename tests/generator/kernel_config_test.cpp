@@ -5,6 +5,7 @@
 #include "attnjit/config_selection.hpp"
 #include "catch.hpp"
 #include "field_perturbation.hpp"
+#include "latent_descriptor.hpp"
 
 namespace {
 
@@ -49,12 +50,7 @@ TEST_CASE("each kernel has its role") {
 }
 
 TEST_CASE("a config is described in one short line") {
-  AttentionDescriptor descriptor;
-  descriptor.head_dim_qk = 576;
-  descriptor.head_dim_v = 512;
-  descriptor.value_source = ValueSource::prefix_of_k;
-  descriptor.num_q_heads = 16;
-  descriptor.num_kv_heads = 1;
+  AttentionDescriptor descriptor = test::latent_decode(16);
   const auto portable = select_configs(descriptor, find_target_device("b200").value());
   CHECK(describe(portable[0]) ==
         "paged_decode_sm80 bf16 576/512 x16 page 64 none m16 n32 stages 2 warps 4");

@@ -8,6 +8,7 @@
 #include "attnjit/argument_error.hpp"
 #include "attnjit/config_selection.hpp"
 #include "catch.hpp"
+#include "latent_descriptor.hpp"
 
 namespace attnjit {
 namespace {
@@ -17,13 +18,7 @@ TargetDevice h200() {
 }
 
 DecodeTile latent_tile(int num_q_heads) {
-  AttentionDescriptor descriptor;
-  descriptor.head_dim_qk = 576;
-  descriptor.head_dim_v = 512;
-  descriptor.num_q_heads = num_q_heads;
-  descriptor.num_kv_heads = 1;
-  descriptor.value_source = ValueSource::prefix_of_k;
-  return decode_tile(select_configs(descriptor, h200()).front());
+  return decode_tile(select_configs(test::latent_decode(num_q_heads), h200()).front());
 }
 
 TEST_CASE("parts fill every multiprocessor of the device") {

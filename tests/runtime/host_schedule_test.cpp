@@ -8,6 +8,7 @@
 
 #include "attnjit/config_selection.hpp"
 #include "catch.hpp"
+#include "latent_descriptor.hpp"
 
 namespace attnjit {
 namespace {
@@ -15,13 +16,8 @@ namespace {
 using Lengths = std::vector<int>;
 
 ScheduleConfig schedule_config(int num_q_heads) {
-  AttentionDescriptor descriptor;
-  descriptor.head_dim_qk = 576;
-  descriptor.head_dim_v = 512;
-  descriptor.num_q_heads = num_q_heads;
-  descriptor.num_kv_heads = 1;
-  descriptor.value_source = ValueSource::prefix_of_k;
-  const auto configs = select_configs(descriptor, find_target_device("h200").value());
+  const auto configs =
+      select_configs(test::latent_decode(num_q_heads), find_target_device("h200").value());
   return std::get<ScheduleConfig>(configs.back());
 }
 

@@ -96,6 +96,12 @@ TEST_CASE("options that mean nothing beside a descriptor are refused, by every c
   }
 }
 
+TEST_CASE("options that say how a model is deployed are refused beside a key") {
+  const CommandOutput output = run_attnjit("src 0123456789ab --tp 8");
+  CHECK(output.exit_code == 2);
+  CHECK(holds(output.err, "--tp was given with a key, which names one kernel"));
+}
+
 TEST_CASE("decodes that no kernel serves are told with their layers, never left out") {
   const CommandOutput some = run_attnjit("explain gemma-3-1b --arch h200");
   CHECK(some.exit_code == 0);

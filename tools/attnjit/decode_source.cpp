@@ -22,10 +22,6 @@ bool is_json_text(std::string_view what) {
   return first != std::string_view::npos && what[first] == '{';
 }
 
-bool is_path(std::string_view what) {
-  return what.find('/') != std::string_view::npos || what.ends_with(".json");
-}
-
 // A config.json, as opposed to a descriptor. Text that is no JSON counts as a descriptor, whose
 // parser says what is wrong with it.
 bool is_model(const std::string& json_text) {
@@ -80,9 +76,8 @@ void refuse_option(bool is_given, std::string_view option, std::string_view what
   }
 }
 
-void refuse_deployment(const PlanOptions& given) {
+void refuse_deployment(const PlanOptions& given, std::string_view what) {
   const PlanOptions none;
-  constexpr std::string_view what = "a descriptor";
   refuse_option(given.tensor_parallel != none.tensor_parallel, "--tp", what);
   refuse_option(given.dtype != none.dtype, "--dtype", what);
   refuse_option(given.dtype_kv != none.dtype_kv, "--kv-dtype", what);
@@ -94,7 +89,7 @@ std::optional<AttentionDescriptor> find_descriptor(const std::string& what) {
   if (is_json_text(what)) {
     return descriptor_from_json(what);
   }
-  if (!is_path(what)) {
+  if (!names_file(what)) {
     return std::nullopt;
   }
   const std::string text = read_model_source(what);
@@ -110,7 +105,7 @@ std::optional<AttentionDescriptor> find_descriptor(const std::string& what) {
 
 PlannedDecodes find_decodes(const PlanArguments& arguments) {
   if (const auto descriptor = find_descriptor(arguments.model)) {
-    refuse_deployment(arguments.options);
+    refuse_deployment(arguments.options, "a descriptor");
     refuse_option(arguments.options.phases != PlanOptions{}.phases, "--phases", "a descriptor");
     validate(*descriptor);
     PlannedDecodes decodes;

@@ -22,8 +22,8 @@ std::optional<AttentionDescriptor> find_descriptor(const std::string& what);
 // Throws UsageError if an option is given that means nothing beside `what`.
 void refuse_option(bool is_given, std::string_view option, std::string_view what);
 
-// The same for how a model is deployed, beside a descriptor, which says it all.
-void refuse_deployment(const PlanOptions& given);
+// The same for every option that says how a model is deployed.
+void refuse_deployment(const PlanOptions& given, std::string_view what);
 
 struct PlannedDecodes {
   std::vector<PlannedDescriptor> served;   // of a descriptor: one, without layers

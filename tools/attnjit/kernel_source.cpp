@@ -1,18 +1,13 @@
 #include "kernel_source.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "attnjit/config_selection.hpp"
-#include "attnjit/descriptor_json.hpp"
-#include "attnjit/descriptor_validation.hpp"
 #include "attnjit/disk_cache.hpp"
 #include "attnjit/kernel_renderer.hpp"
 #include "attnjit/shown_text.hpp"
@@ -25,10 +20,6 @@
 
 namespace attnjit {
 namespace {
-
-bool is_path(std::string_view what) {
-  return what.find('/') != std::string_view::npos || what.ends_with(".json");
-}
 
 bool is_preset(std::string_view what) {
   const auto presets = model_presets();
@@ -111,6 +102,7 @@ KernelSource read_stored(const SourceRequest& request) {
   refuse_option(request.role.has_value(), "--kernel", "a key, which names one kernel");
   refuse_option(!request.target.names.empty(), "--arch", "a key, which names one target");
   refuse_option(!request.templates.empty(), "--templates", "a key, whose source is stored");
+  refuse_deployment(request.deployment, "a key, which names one kernel");
   const DiskCache cache(resolve_cache_directory(request.cache_directory), nullptr);
   StoredKernel stored = find_stored_kernel(cache, request.what);
   return {.kernel = std::move(stored.kernel), .key = std::move(stored.digest)};
@@ -132,10 +124,10 @@ KernelSource find_kernel_source(const SourceRequest& request) {
   if (const auto descriptor = find_descriptor(request.what)) {
     refuse_option(request.layer.has_value(), "--layer", "a descriptor");
     refuse_option(request.phase.has_value(), "--phase", "a descriptor");
-    refuse_deployment(request.deployment);
+    refuse_deployment(request.deployment, "a descriptor");
     return render_descriptor(*descriptor, request);
   }
-  if (is_path(request.what) || is_preset(request.what)) {
+  if (names_file(request.what) || is_preset(request.what)) {
     return render_model(request);
   }
   refuse_option(request.layer.has_value(), "--layer", "no model");

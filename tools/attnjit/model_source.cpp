@@ -69,6 +69,10 @@ std::span<const EmbeddedFile> model_presets() {
   return embedded_models;
 }
 
+bool names_file(std::string_view model) {
+  return model.find('/') != std::string_view::npos || model.ends_with(extension);
+}
+
 std::string_view preset_name(const EmbeddedFile& preset) {
   return preset.name.substr(0, preset.name.size() - extension.size());
 }
@@ -102,7 +106,7 @@ ModelPlan plan_model_source(const std::string& model, const PlanOptions& options
 }
 
 std::string read_model_source(const std::string& model) {
-  if (model.find('/') != std::string::npos || std::string_view(model).ends_with(extension)) {
+  if (names_file(model)) {
     return read_file(model);
   }
   for (const EmbeddedFile& preset : model_presets()) {

@@ -18,8 +18,11 @@ std::span<const EmbeddedFile> model_presets();
 // "deepseek-v3.json" -> "deepseek-v3".
 std::string_view preset_name(const EmbeddedFile& preset);
 
-// The text of the config.json that `model` names: a path if it has a slash or ends in ".json" (a
-// directory stands for the config.json in it), else a preset. Throws UsageError for an unknown
+// True for a path, which has a slash or ends in ".json"; else `model` is to be a preset.
+bool names_file(std::string_view model);
+
+// The text of the config.json that `model` names: a path (a directory stands for the config.json in
+// it) or a preset. Throws UsageError for an unknown
 // preset, naming near ones, and for what is no regular file, cannot be read or is over 64 MiB.
 std::string read_model_source(const std::string& model);
 
