@@ -60,10 +60,29 @@ PagedDecodeConfig fit_tile(PagedDecodeConfig config, const TargetDevice& device)
   return config;
 }
 
-// With one query token the causal mask hides nothing that the length does not.
-MaskKind effective_mask(const AttentionDescriptor& descriptor) {
-  const bool is_trivial = descriptor.mask == MaskKind::causal && descriptor.max_seqlen_q == 1;
-  return is_trivial ? MaskKind::none : descriptor.mask;
+struct EffectiveMask {
+  MaskKind mask = MaskKind::none;
+  int window_left = -1;
+  int window_right = -1;
+};
+
+// What the mask hides of up to max_seqlen_q queries, the last of which stands at the sequence's
+// end: calls that it means the same for share their kernels.
+EffectiveMask effective_mask(const AttentionDescriptor& descriptor) {
+  const int most_later = descriptor.max_seqlen_q - 1;  // keys after a query's own
+  if (descriptor.mask != MaskKind::sliding_window) {
+    const bool is_trivial = descriptor.mask == MaskKind::causal && most_later == 0;
+    return {is_trivial ? MaskKind::none : descriptor.mask};
+  }
+  const int right = descriptor.window_right < 0 ? most_later
+                                                : std::min(descriptor.window_right, most_later);
+  if (descriptor.window_left < 0 && right == most_later) {
+    return {MaskKind::none};
+  }
+  if (descriptor.window_left < 0 && right == 0) {
+    return {MaskKind::causal};
+  }
+  return {MaskKind::sliding_window, descriptor.window_left, right};
 }
 
 // What every attention kernel over a paged cache takes from the descriptor alone.
@@ -76,7 +95,11 @@ Config config_for(const AttentionDescriptor& descriptor) {
   config.q_per_kv = descriptor.q_per_kv();
   config.page_size = descriptor.page_size;
   config.value_source = descriptor.value_source;
-  config.mask = effective_mask(descriptor);
+  const EffectiveMask mask = effective_mask(descriptor);
+  config.mask = mask.mask;
+  config.window_left = mask.window_left;
+  config.window_right = mask.window_right;
+  config.has_sinks = descriptor.has_sinks;
   return config;
 }
 
@@ -150,6 +173,7 @@ CombineConfig select_combine(const AttentionDescriptor& descriptor, const Target
   }
   config.num_warps = 16;
   config.overlaps_attention = device.compute_capability >= 90;
+  config.has_sinks = descriptor.has_sinks;
   return config;
 }
 
@@ -181,6 +205,7 @@ ScheduleConfig select_schedule(const AttentionDescriptor& descriptor, const Kern
   config.num_threads = 1024;
   config.piece_units = piece_units(descriptor, config.block_n);
   config.block_percent = block_percent(descriptor, decode);
+  config.window_left = effective_mask(descriptor).window_left;
   return config;
 }
 

@@ -12,32 +12,42 @@
 namespace attnjit {
 namespace {
 
+// Of an attention kernel: "bf16 576/512 x16 page 64 causal", "… sliding_window 127/0 sinks".
+template <typename Config>
+std::string describe_call(const Config& config) {
+  const std::string window =
+      config.mask == MaskKind::sliding_window
+          ? fmt::format(" {}/{}", config.window_left, config.window_right)
+          : "";
+  return fmt::format("{} {}/{} x{} page {} {}{}{}", to_string(config.dtype), config.head_dim_qk,
+                     config.head_dim_v, config.q_per_kv, config.page_size, to_string(config.mask),
+                     window, config.has_sinks ? " sinks" : "");
+}
+
 std::string describe_fields(const PagedDecodeConfig& config) {
-  return fmt::format("{} {}/{} x{} page {} {} m{} n{} stages {} warps {}", to_string(config.dtype),
-                     config.head_dim_qk, config.head_dim_v, config.q_per_kv, config.page_size,
-                     to_string(config.mask), config.block_m, config.block_n, config.num_stages,
-                     config.num_warps);
+  return fmt::format("{} m{} n{} stages {} warps {}", describe_call(config), config.block_m,
+                     config.block_n, config.num_stages, config.num_warps);
 }
 
 std::string describe_fields(const SwappedDecodeConfig& config) {
-  return fmt::format("{} {}/{} x{} page {} {} rows {} ring {}", to_string(config.dtype),
-                     config.head_dim_qk, config.head_dim_v, config.q_per_kv, config.page_size,
-                     to_string(config.mask), config.block_rows, config.ring_boxes);
+  return fmt::format("{} rows {} ring {}", describe_call(config), config.block_rows,
+                     config.ring_boxes);
 }
 
 std::string describe_fields(const SeesawDecodeConfig& config) {
-  return fmt::format("{} {}/{} x{} page {} {}", to_string(config.dtype), config.head_dim_qk,
-                     config.head_dim_v, config.q_per_kv, config.page_size, to_string(config.mask));
+  return describe_call(config);
 }
 
 std::string describe_fields(const CombineConfig& config) {
-  return fmt::format("{} {} {} of {} warps {}", to_string(config.dtype), config.head_dim_v,
-                     to_string(config.partial_order), config.partial_rows, config.num_warps);
+  return fmt::format("{} {} {} of {} warps {}{}", to_string(config.dtype), config.head_dim_v,
+                     to_string(config.partial_order), config.partial_rows, config.num_warps,
+                     config.has_sinks ? " sinks" : "");
 }
 
 std::string describe_fields(const ScheduleConfig& config) {
-  return fmt::format("n{} threads {} piece {} block {}%", config.block_n, config.num_threads,
-                     config.piece_units, config.block_percent);
+  return fmt::format("n{} threads {} piece {} block {}%{}", config.block_n, config.num_threads,
+                     config.piece_units, config.block_percent,
+                     config.window_left >= 0 ? fmt::format(" window {}", config.window_left) : "");
 }
 
 constexpr int wgmma_rows = 64;  // M of wgmma: tokens of a swapped tile, query rows of a seesaw's

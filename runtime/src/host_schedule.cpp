@@ -8,10 +8,12 @@ using namespace kernel_interface;
 
 namespace {
 
-std::vector<long long> make_unit_offsets(std::span<const int> seq_lens, int block_n) {
+std::vector<long long> make_unit_offsets(std::span<const int> seq_lens, int seqlen_q,
+                                         const ScheduleConfig& config) {
   std::vector<long long> offsets(seq_lens.size() + 1, 0);
   for (std::size_t b = 0; b < seq_lens.size(); ++b) {
-    offsets[b + 1] = offsets[b] + request_units(seq_lens[b], block_n);
+    const int length = visible_length(seq_lens[b], seqlen_q, config.window_left, config.block_n);
+    offsets[b + 1] = offsets[b] + request_units(length, config.block_n);
   }
   return offsets;
 }
@@ -28,10 +30,10 @@ std::vector<int> make_piece_offsets(const std::vector<long long>& unit_offsets,
 
 }  // namespace
 
-HostSchedule make_host_schedule(std::span<const int> seq_lens, const ScheduleConfig& config,
-                                int num_parts) {
+HostSchedule make_host_schedule(std::span<const int> seq_lens, int seqlen_q,
+                                const ScheduleConfig& config, int num_parts) {
   const int batch = static_cast<int>(seq_lens.size());
-  const auto unit_offsets = make_unit_offsets(seq_lens, config.block_n);
+  const auto unit_offsets = make_unit_offsets(seq_lens, seqlen_q, config);
   const ScheduleCosts costs = {config.piece_units, config.block_percent};
   HostSchedule schedule;
   long long best_per_part = 0;

@@ -16,8 +16,9 @@ struct HostSchedule {
   std::vector<int> piece_offsets;                     // [batch + 1]
 };
 
-// Cuts requests of `seq_lens` keys into `num_parts` parts, as the kernel of `config` does.
-HostSchedule make_host_schedule(std::span<const int> seq_lens, const ScheduleConfig& config,
-                                int num_parts);
+// Cuts requests of `seq_lens` keys and `seqlen_q` query tokens each into `num_parts` parts, as the
+// kernel of `config` does.
+HostSchedule make_host_schedule(std::span<const int> seq_lens, int seqlen_q,
+                                const ScheduleConfig& config, int num_parts);
 
 }  // namespace attnjit

@@ -79,7 +79,8 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
   unsigned q_parity = 0;
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
   for_each_tile(
-      arguments.call, part, first, lane, [&](const DecodeRange& range, int block, int page) {
+      arguments.call, part, queries_of_block(arguments), first, lane,
+      [&](const DecodeRange& range, int block, int page) {
         if (block == range.first_block) {
           wait(shared_address(&shared.barriers.q_empty),
                q_parity ^ 1);  // the rows before are not read

@@ -4,6 +4,7 @@
 // the consumers exchange what they have of each other's columns and finish them.
 #pragma once
 
+#include "device/attention_sink.cuh"
 #include "device/barrier_sm90.cuh"
 #include "device/decode_range.cuh"
 #include "device/partial_results.cuh"
@@ -151,9 +152,11 @@ __device__ __forceinline__ void store_final(const PagedDecodeArguments& call,
         continue;
       const float sum = softmax.sum[j][c];
       const bool sees_nothing = sum == 0.0f;
-      const float scale = sees_nothing ? 0.0f : 1.0f / sum;
       const int query = row / config::q_per_kv;
       const int head = blockIdx.x * config::q_per_kv + row % config::q_per_kv;
+      const float scale = sees_nothing ? 0.0f
+                                       : 1.0f / denominator<config::has_sinks>(
+                                                    call.sinks, head, softmax.maximum[j][c], sum);
       Element* out_row = static_cast<Element*>(call.out) + range.request * call.out_strides.batch +
                          query * call.out_strides.token + head * call.out_strides.head + column;
 #pragma unroll

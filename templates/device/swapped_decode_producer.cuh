@@ -75,7 +75,8 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
   unsigned others = 0;  // tiles of the other consumer so far
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
   for_each_tile(
-      arguments.call, part, first, lane, [&](const DecodeRange& range, int block, int page) {
+      arguments.call, part, queries_of_block(arguments.call), first, lane,
+      [&](const DecodeRange& range, int block, int page) {
         if (block == range.first_block) {
           if (has_queries && lane == 0)
             load_queries(arguments, shared, loads, range.request);

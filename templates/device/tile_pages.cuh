@@ -20,8 +20,9 @@ constexpr int tiles_per_page =
 
 __device__ __forceinline__ DecodeRange
 range_of(const attnjit::kernel_interface::PagedDecodeArguments& call,
-         const attnjit::kernel_interface::SchedulePart& part, int request) {
-  return decode_range(part, request, call.seq_lens, call.piece_offsets, tile_tokens);
+         const attnjit::kernel_interface::SchedulePart& part, const QueryRange& queries,
+         int request) {
+  return decode_range(part, request, call.seq_lens, call.piece_offsets, queries, call.seqlen_q, tile_tokens);
 }
 
 __device__ __forceinline__ bool has_tiles(const DecodeRange& range) {
@@ -57,13 +58,16 @@ struct FirstTiles {
   int pages;
 };
 
+// Where a window begins, only the length says: then pages are looked up after it, else before.
 __device__ __forceinline__ FirstTiles
 find_first_tiles(const attnjit::kernel_interface::PagedDecodeArguments& call,
-                 const attnjit::kernel_interface::SchedulePart& part, int lane) {
+                 const attnjit::kernel_interface::SchedulePart& part, const QueryRange& queries,
+                 int lane) {
   if (part.first_request >= end_request_of(part))
     return {};
-  const int pages = find_pages(call, part.first_request, part.first_block, lane);
-  return {range_of(call, part, part.first_request), pages};
+  const int pages = has_window ? 0 : find_pages(call, part.first_request, part.first_block, lane);
+  const DecodeRange range = range_of(call, part, queries, part.first_request);
+  return {range, has_window ? find_pages(call, range.request, range.first_block, lane) : pages};
 }
 
 // Calls load(range, block, page) for every tile of the part, in order; lane i of the first
@@ -71,8 +75,8 @@ find_first_tiles(const attnjit::kernel_interface::PagedDecodeArguments& call,
 template <typename Load>
 __device__ __forceinline__ void for_each_tile(
     const attnjit::kernel_interface::PagedDecodeArguments& call,
-    const attnjit::kernel_interface::SchedulePart& part, const FirstTiles& first, int lane,
-    Load load) {
+    const attnjit::kernel_interface::SchedulePart& part, const QueryRange& queries,
+    const FirstTiles& first, int lane, Load load) {
   const int end_request = end_request_of(part);
   if (part.first_request >= end_request)
     return;
@@ -80,8 +84,12 @@ __device__ __forceinline__ void for_each_tile(
   DecodeRange range = first.range;
   while (true) {
     const bool is_last = range.request + 1 == end_request;
-    const int next_pages = is_last ? 0 : find_pages(call, range.request + 1, 0, lane);
-    const DecodeRange next = is_last ? range : range_of(call, part, range.request + 1);
+    int next_pages = is_last ? 0 : find_pages(call, range.request + 1, 0, lane);
+    const DecodeRange next = is_last ? range : range_of(call, part, queries, range.request + 1);
+    if constexpr (has_window) {
+      if (!is_last)
+        next_pages = find_pages(call, next.request, next.first_block, lane);
+    }
     for (int block = range.first_block; has_tiles(range) && block < range.end_block; ++block) {
       const int ahead = (block - range.first_block) % (32 / pages_per_tile);
       if (ahead == 0 && block > range.first_block)

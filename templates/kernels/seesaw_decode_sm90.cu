@@ -55,15 +55,12 @@ struct Tile {
   unsigned parity;  // of its place's barriers
 };
 
-// V rows past the sequence's end hold anything, NaN too, and 0 * NaN is NaN: zero them.
-__device__ __forceinline__ void clear_past_end(SharedStorage& shared, const RowRange& rows,
-                                               const Tile& tile, const Position& at) {
-  const int first_row = rows.seqlen_kv - tile.first_token;
-  if (first_row >= tile_tokens)
-    return;
+// Zeroes V rows [first_row, end_row) of this consumer's tile.
+__device__ __forceinline__ void clear_rows(SharedStorage& shared, const Tile& tile, int first_row,
+                                           int end_row, const Position& at) {
   for (int quarter = 0; quarter < 4; ++quarter)
     wait(shared_address(&shared.barriers.full[at.consumer][quarter]), tile.parity);
-  const int chunks = (tile_tokens - first_row) * 8;  // of 16 bytes, in one box
+  const int chunks = (end_row - first_row) * 8;  // of 16 bytes, in one box
 #pragma unroll 1
   for (int box = 0; box < num_value_boxes; ++box) {
     Element* rows_to_clear = &shared.kv[at.consumer][box][first_row * box_columns];
@@ -73,6 +70,22 @@ __device__ __forceinline__ void clear_past_end(SharedStorage& shared, const RowR
   }
   fence_proxy_async();
   sync_consumer(at.consumer);  // all rows are cleared
+}
+
+// V rows that no query sees, past the sequence's end or before a window, hold anything, NaN too, and
+// 0 * NaN is NaN: zero them.
+__device__ __forceinline__ void clear_hidden_rows(SharedStorage& shared, const RowRange& rows,
+                                                  int seqlen_q, const Tile& tile,
+                                                  const Position& at) {
+  const int end_row = rows.seqlen_kv - tile.first_token;
+  if (end_row < tile_tokens)
+    clear_rows(shared, tile, end_row, tile_tokens, at);
+  if constexpr (has_window) {
+    const int first_key =
+        visible_keys(rows.seqlen_kv, seqlen_q, rows.first / config::q_per_kv).begin;
+    if (first_key > tile.first_token)
+      clear_rows(shared, tile, 0, first_key - tile.first_token, at);
+  }
 }
 
 // Keeps the compiler from computing what follows from `value` once and for all before a loop, which
@@ -183,8 +196,9 @@ __device__ __forceinline__ void take_softmax(const PagedDecodeArguments& call,
     for (int i = 0; i < tile_tokens / 2; ++i)
       scores[i] = -scores[i];
   }
-  if (!tile_is_full<config::mask>(rows.seqlen_kv, call.seqlen_q, tile.first_token + tile_tokens))
-    mask_scores(scores, tile.first_token, rows.limits, at.lane);
+  if (!tile_is_full(rows.seqlen_kv, call.seqlen_q, tile.first_token,
+                    tile.first_token + tile_tokens))
+    mask_scores(scores, tile.first_token, rows.keys, at.lane);
   update_softmax(scores, score_scale(call.softmax_scale), softmax, factors);
   pack(scores, probabilities);
   sync_consumer(at.consumer);  // all warps' scores are done: the box is no longer read
@@ -209,7 +223,7 @@ __device__ __forceinline__ void process_pair(const PagedDecodeArguments& call,
   Scores scores;
   Probabilities probabilities;
   if (is_first || has_second) {
-    clear_past_end(shared, rows, tile, at);
+    clear_hidden_rows(shared, rows, call.seqlen_q, tile, at);
     if (!is_first)
       sync_named_barrier<consumer_threads>(scores_started);
     start_scores(shared, tile, at, scores);
@@ -274,7 +288,7 @@ __device__ __forceinline__ void consume(const SeesawDecodeArguments& arguments,
   unsigned parity = 0;
   unsigned q_parity = 0;
   for (int request = part.first_request; request < end_request_of(part); ++request) {
-    const DecodeRange range = range_of(call, part, request);
+    const DecodeRange range = range_of(call, part, queries_of_block(arguments), request);
     const RowRange rows = row_range(arguments, range, at);
     RunningSoftmax softmax;
     reset(softmax);
@@ -300,7 +314,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   extern __shared__ unsigned char shared_bytes[];
   SharedStorage& shared = align_storage<SharedStorage>(shared_bytes);
   const SchedulePart part = arguments.call.parts[blockIdx.y];
-  const FirstTiles first = find_first_tiles(arguments.call, part, threadIdx.x % 32);
+  const FirstTiles first =
+      find_first_tiles(arguments.call, part, queries_of_block(arguments), threadIdx.x % 32);
   init_barriers(shared.barriers);
   launch_dependent_grids();  // the combine kernel waits for this grid's end by itself
   const int warpgroup = warp_uniform(threadIdx.x / warpgroup_threads);

@@ -47,10 +47,11 @@ __device__ __forceinline__ void init_barriers(SharedStorage& shared) {
   __syncthreads();  // barriers are ready for all roles
 }
 
-// V rows past the sequence's end hold anything, NaN too, and 0 * NaN is NaN: zero them.
+// V rows that no query sees, past the sequence's end or before a window, hold anything, NaN too, and
+// 0 * NaN is NaN: zero rows [first_row, end_row).
 __device__ __forceinline__ void clear_rows(ConsumerStorage& storage, const RingPosition& ring,
-                                           int first_row, const Position& at) {
-  const int chunks = (tile_tokens - first_row) * 8;  // of 16 bytes, in one box
+                                           int first_row, int end_row, const Position& at) {
+  const int chunks = (end_row - first_row) * 8;  // of 16 bytes, in one box
   for (int box = num_boxes - num_value_boxes; box < num_boxes; ++box) {
     Element* rows_to_clear = &storage.kv[ring.slot(box)][first_row * box_columns];
     for (int i = at.warp * 32 + at.lane; i < chunks; i += warpgroup_threads) {
@@ -149,7 +150,12 @@ __device__ __forceinline__ void process_tile(const PagedDecodeArguments& call,
   const int first_token = block * tile_tokens;
   wait(shared_address(&barriers.tile_full[ring.tile % 2]), ring.tile / 2 % 2);
   if (range.seqlen_kv - first_token < tile_tokens) {
-    clear_rows(storage, ring, range.seqlen_kv - first_token, at);
+    clear_rows(storage, ring, range.seqlen_kv - first_token, tile_tokens, at);
+  }
+  if constexpr (has_window) {
+    const int first_key = visible_keys(range.seqlen_kv, call.seqlen_q, 0).begin;
+    if (first_key > first_token)
+      clear_rows(storage, ring, 0, first_key - first_token, at);
   }
   Scores scores;
   compute_scores(storage, shared.queries[stage], ring, at.consumer, scores);
@@ -179,7 +185,7 @@ __device__ __forceinline__ void consume(const SwappedDecodeArguments& arguments,
   RingPosition ring;
   unsigned loads = 0;  // of queries
   for (int request = part.first_request; request < end_request_of(part); ++request) {
-    const DecodeRange range = range_of(call, part, request);
+    const DecodeRange range = range_of(call, part, queries_of_block(call), request);
     RunningSoftmax softmax;
     reset(softmax);
     Output out;
@@ -213,7 +219,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   extern __shared__ unsigned char shared_bytes[];
   SharedStorage& shared = align_storage<SharedStorage>(shared_bytes);
   const SchedulePart part = arguments.call.parts[blockIdx.y];
-  const FirstTiles first = find_first_tiles(arguments.call, part, threadIdx.x % 32);
+  const FirstTiles first =
+      find_first_tiles(arguments.call, part, queries_of_block(arguments.call), threadIdx.x % 32);
   init_barriers(shared);
   launch_dependent_grids();  // the combine kernel waits for this grid's end by itself
   const int warpgroup = warp_uniform(threadIdx.x / warpgroup_threads);
