@@ -74,8 +74,8 @@ EffectiveMask effective_mask(const AttentionDescriptor& descriptor) {
     const bool is_trivial = descriptor.mask == MaskKind::causal && most_later == 0;
     return {is_trivial ? MaskKind::none : descriptor.mask};
   }
-  const int right = descriptor.window_right < 0 ? most_later
-                                                : std::min(descriptor.window_right, most_later);
+  const int right =
+      descriptor.window_right < 0 ? most_later : std::min(descriptor.window_right, most_later);
   if (descriptor.window_left < 0 && right == most_later) {
     return {MaskKind::none};
   }

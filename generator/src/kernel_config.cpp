@@ -15,10 +15,9 @@ namespace {
 // Of an attention kernel: "bf16 576/512 x16 page 64 causal", "… sliding_window 127/0 sinks".
 template <typename Config>
 std::string describe_call(const Config& config) {
-  const std::string window =
-      config.mask == MaskKind::sliding_window
-          ? fmt::format(" {}/{}", config.window_left, config.window_right)
-          : "";
+  const std::string window = config.mask == MaskKind::sliding_window
+                                 ? fmt::format(" {}/{}", config.window_left, config.window_right)
+                                 : "";
   return fmt::format("{} {}/{} x{} page {} {}{}{}", to_string(config.dtype), config.head_dim_qk,
                      config.head_dim_v, config.q_per_kv, config.page_size, to_string(config.mask),
                      window, config.has_sinks ? " sinks" : "");

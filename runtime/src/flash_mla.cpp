@@ -41,9 +41,9 @@ void plan_split(MlaMetadata& metadata, const TargetDevice& target) {
   const DecodeTile tile = decode_tile(configs.front());
   metadata.grid =
       make_decode_grid(tile, target, metadata.descriptor.num_kv_heads, metadata.seqlen_q);
-  const HostSchedule schedule = make_host_schedule(
-      metadata.seq_lens, metadata.seqlen_q, std::get<ScheduleConfig>(configs.back()),
-      metadata.grid.num_parts);
+  const HostSchedule schedule =
+      make_host_schedule(metadata.seq_lens, metadata.seqlen_q,
+                         std::get<ScheduleConfig>(configs.back()), metadata.grid.num_parts);
   for (std::size_t b = 0; b < metadata.seq_lens.size(); ++b) {
     const int pieces = schedule.piece_offsets[b + 1] - schedule.piece_offsets[b];
     metadata.pieces_per_request.push_back(std::max(1, pieces));

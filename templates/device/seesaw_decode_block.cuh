@@ -19,8 +19,8 @@ static_assert(num_boxes > num_value_boxes,
 __device__ __forceinline__ QueryRange
 queries_of_block(const attnjit::kernel_interface::SeesawDecodeArguments& arguments) {
   const int first_row = blockIdx.x % arguments.row_tiles * block_rows;
-  return queries_of_rows(
-      first_row, min(first_row + block_rows, arguments.call.seqlen_q * config::q_per_kv));
+  return queries_of_rows(first_row,
+                         min(first_row + block_rows, arguments.call.seqlen_q * config::q_per_kv));
 }
 
 // A tile is loaded and released by quarters of V, two per consumer. The boxes that are no part of V

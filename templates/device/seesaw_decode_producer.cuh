@@ -78,9 +78,10 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
   unsigned parity = 0;
   unsigned q_parity = 0;
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
+  const PagedDecodeArguments& call = arguments.call;
+  const QueryRange queries = queries_of_block(arguments);
   for_each_tile(
-      arguments.call, part, queries_of_block(arguments), first, lane,
-      [&](const DecodeRange& range, int block, int page) {
+      call, part, queries, first, lane, [&](const DecodeRange& range, int block, int page) {
         if (block == range.first_block) {
           wait(shared_address(&shared.barriers.q_empty),
                q_parity ^ 1);  // the rows before are not read

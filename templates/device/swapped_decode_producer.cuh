@@ -74,9 +74,10 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
   unsigned loads = 0;
   unsigned others = 0;  // tiles of the other consumer so far
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
+  const PagedDecodeArguments& call = arguments.call;
+  const QueryRange queries = queries_of_block(call);
   for_each_tile(
-      arguments.call, part, queries_of_block(arguments.call), first, lane,
-      [&](const DecodeRange& range, int block, int page) {
+      call, part, queries, first, lane, [&](const DecodeRange& range, int block, int page) {
         if (block == range.first_block) {
           if (has_queries && lane == 0)
             load_queries(arguments, shared, loads, range.request);

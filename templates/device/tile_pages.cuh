@@ -18,11 +18,11 @@ static_assert(config::page_size % page_tokens == 0 && page_tokens % 8 == 0,
 constexpr int tiles_per_page =
     config::page_size < tile_tokens ? 1 : config::page_size / tile_tokens;
 
-__device__ __forceinline__ DecodeRange
-range_of(const attnjit::kernel_interface::PagedDecodeArguments& call,
-         const attnjit::kernel_interface::SchedulePart& part, const QueryRange& queries,
-         int request) {
-  return decode_range(part, request, call.seq_lens, call.piece_offsets, queries, call.seqlen_q, tile_tokens);
+__device__ __forceinline__ DecodeRange range_of(
+    const attnjit::kernel_interface::PagedDecodeArguments& call,
+    const attnjit::kernel_interface::SchedulePart& part, const QueryRange& queries, int request) {
+  return decode_range(part, request, call.seq_lens, call.piece_offsets, queries, call.seqlen_q,
+                      tile_tokens);
 }
 
 __device__ __forceinline__ bool has_tiles(const DecodeRange& range) {
@@ -59,10 +59,9 @@ struct FirstTiles {
 };
 
 // Where a window begins, only the length says: then pages are looked up after it, else before.
-__device__ __forceinline__ FirstTiles
-find_first_tiles(const attnjit::kernel_interface::PagedDecodeArguments& call,
-                 const attnjit::kernel_interface::SchedulePart& part, const QueryRange& queries,
-                 int lane) {
+__device__ __forceinline__ FirstTiles find_first_tiles(
+    const attnjit::kernel_interface::PagedDecodeArguments& call,
+    const attnjit::kernel_interface::SchedulePart& part, const QueryRange& queries, int lane) {
   if (part.first_request >= end_request_of(part))
     return {};
   const int pages = has_window ? 0 : find_pages(call, part.first_request, part.first_block, lane);

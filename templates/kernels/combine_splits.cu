@@ -247,10 +247,10 @@ __device__ __forceinline__ void store_line(const CombineArguments& arguments, co
     const int query = row / arguments.q_per_kv;
     const int head = line.kv_head * arguments.q_per_kv + row % arguments.q_per_kv;
     const bool sees_nothing = merged.sum[i] == 0.0f;
-    const float scale =
-        sees_nothing ? 0.0f
-                     : 1.0f / denominator<config::has_sinks>(arguments.sinks, head,
-                                                             merged.maximum[i], merged.sum[i]);
+    const float scale = sees_nothing
+                            ? 0.0f
+                            : 1.0f / denominator<config::has_sinks>(
+                                         arguments.sinks, head, merged.maximum[i], merged.sum[i]);
     Element* out = static_cast<Element*>(arguments.out) +
                    line.request * arguments.out_strides.batch +
                    query * arguments.out_strides.token + head * arguments.out_strides.head;

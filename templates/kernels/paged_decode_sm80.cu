@@ -18,6 +18,7 @@
 #include "device/numeric_types.cuh"
 #include "device/paged_tile.cuh"
 #include "device/partial_results.cuh"
+#include "device/recomputed.cuh"
 #include "device/softmax_math.cuh"
 #include "interface/paged_decode_arguments.h"
 
@@ -81,10 +82,10 @@ __device__ __forceinline__ void find_pages(SharedStorage& shared,
                                            int block) {
   const int* table = arguments.block_table + work.request * arguments.block_table_stride;
   // What no row sees before a window may be anything, as past the end.
-  const int first_key =
-      has_window
-          ? visible_keys(work.seqlen_kv, arguments.seqlen_q, work.first_row / config::q_per_kv).begin
-          : 0;
+  const int first_key = has_window ? visible_keys(work.seqlen_kv, arguments.seqlen_q,
+                                                  work.first_row / config::q_per_kv)
+                                         .begin
+                                   : 0;
   for (int i = threadIdx.x; i < config::block_n; i += num_threads) {
     const int token = block * config::block_n + i;
     const bool is_visible =
@@ -150,6 +151,8 @@ __device__ __forceinline__ void compute_scores(const SharedStorage& shared, cons
 __device__ __forceinline__ void mask_scores(const PagedDecodeArguments& arguments, const Work& work,
                                             const Position& at, int block, Scores& scores) {
   const float scale = arguments.softmax_scale * log2_e;
+  // Over the main loop, what each row sees of a window would take registers that there are not.
+  const int first_row = has_window ? recomputed(work.first_row) : work.first_row;
   const bool full = tile_is_full(work.seqlen_kv, arguments.seqlen_q, block * config::block_n,
                                  (block + 1) * config::block_n);
   const int first_key = block * config::block_n + at.warp_n * score_key_tiles * 8 + at.lane % 4 * 2;
@@ -157,8 +160,7 @@ __device__ __forceinline__ void mask_scores(const PagedDecodeArguments& argument
   for (int i = 0; i < score_row_tiles; ++i) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row =
-          work.first_row + (at.warp_m * score_row_tiles + i) * 16 + at.lane / 4 + half * 8;
+      const int row = first_row + (at.warp_m * score_row_tiles + i) * 16 + at.lane / 4 + half * 8;
       const int query = row / config::q_per_kv;
       VisibleKeys keys = visible_keys(work.seqlen_kv, arguments.seqlen_q, query);
       if constexpr (mask_is_materialized<config::mask>)
@@ -341,7 +343,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
       break;
     if (request == part.end_request && part.end_block == 0)
       break;
-    const DecodeRange range = decode_range(part, request, arguments.seq_lens, arguments.piece_offsets, 
+    const DecodeRange range = decode_range(
+        part, request, arguments.seq_lens, arguments.piece_offsets,
         queries_of_tile(blockIdx.x % tiles, num_rows), arguments.seqlen_q, config::block_n);
     Work work;
     work.request = request;

@@ -12,6 +12,7 @@
 #include "device/barrier_sm90.cuh"
 #include "device/launch_sm90.cuh"
 #include "device/matrix_descriptor_sm90.cuh"
+#include "device/recomputed.cuh"
 #include "device/registers_sm90.cuh"
 #include "device/seesaw_decode_block.cuh"
 #include "device/seesaw_decode_output.cuh"
@@ -72,8 +73,8 @@ __device__ __forceinline__ void clear_rows(SharedStorage& shared, const Tile& ti
   sync_consumer(at.consumer);  // all rows are cleared
 }
 
-// V rows that no query sees, past the sequence's end or before a window, hold anything, NaN too, and
-// 0 * NaN is NaN: zero them.
+// V rows that no query sees, past the sequence's end or before a window, hold anything, NaN too,
+// and 0 * NaN is NaN: zero them.
 __device__ __forceinline__ void clear_hidden_rows(SharedStorage& shared, const RowRange& rows,
                                                   int seqlen_q, const Tile& tile,
                                                   const Position& at) {
@@ -88,13 +89,7 @@ __device__ __forceinline__ void clear_hidden_rows(SharedStorage& shared, const R
   }
 }
 
-// Keeps the compiler from computing what follows from `value` once and for all before a loop, which
-// would take a register for every descriptor of a tile.
-__device__ __forceinline__ unsigned recomputed(unsigned value) {
-  asm volatile("" : "+r"(value));
-  return value;
-}
-
+// Recomputed: a register for every descriptor of a tile would be too many.
 __device__ __forceinline__ unsigned long long box_descriptor(const Element* box) {
   return make_matrix_descriptor(recomputed(warp_uniform(shared_address(box))), box_bytes, 1024,
                                 Swizzle::b128);

@@ -47,8 +47,8 @@ __device__ __forceinline__ void init_barriers(SharedStorage& shared) {
   __syncthreads();  // barriers are ready for all roles
 }
 
-// V rows that no query sees, past the sequence's end or before a window, hold anything, NaN too, and
-// 0 * NaN is NaN: zero rows [first_row, end_row).
+// V rows that no query sees, past the sequence's end or before a window, hold anything, NaN too,
+// and 0 * NaN is NaN: zero rows [first_row, end_row).
 __device__ __forceinline__ void clear_rows(ConsumerStorage& storage, const RingPosition& ring,
                                            int first_row, int end_row, const Position& at) {
   const int chunks = (end_row - first_row) * 8;  // of 16 bytes, in one box

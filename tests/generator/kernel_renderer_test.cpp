@@ -110,6 +110,8 @@ TEST_CASE("a config header is a namespace of typed and commented constants") {
         "constexpr int partial_rows = 8;  // rows of a tile of partial results\n"
         "constexpr int num_warps = 16;  // warps per thread block\n"
         "constexpr bool overlaps_attention = true;  // launched before the attention has ended\n"
+        "constexpr bool has_sinks = false;  // a logit per query head joins the softmax's "
+        "denominator\n"
         "}  // namespace config\n");
 }
 

@@ -31,6 +31,10 @@ class DecodeChecker {
   // Runs the case with the pages in two orders: passed if outputs and LSEs are equal to the bit.
   DecodeCheckResult check_permutation(const DecodeCase& decode_case);
 
+  // Runs the case, whose scale is 0 and whose values are all 1 in bf16: passed if every output is
+  // keys / (keys + e^sink) and every LSE log(keys), of the keys that the query sees.
+  DecodeCheckResult check_sink_oracle(const DecodeCase& decode_case);
+
  private:
   void run(DecodeProblem& problem);
 

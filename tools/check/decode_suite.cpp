@@ -1,6 +1,9 @@
 #include "decode_suite.hpp"
 
+#include <iterator>
 #include <utility>
+
+#include "window_suite.hpp"
 
 namespace attnjit::check {
 namespace {
@@ -231,6 +234,8 @@ std::vector<SuiteCase> decode_suite() {
   add_edges(suite);
   add_plans(suite);
   add_permutations(suite);
+  Suite windows = window_suite();
+  std::move(windows.begin(), windows.end(), std::back_inserter(suite));
   return suite;
 }
 
