@@ -3,7 +3,7 @@
 
 #include "kernel_config.cuh"
 
-#include "device/attention_mask.cuh"
+#include "device/visible_keys.cuh"
 #include "interface/decode_schedule.h"
 
 struct DecodeRange {

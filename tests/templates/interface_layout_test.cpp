@@ -90,8 +90,7 @@ std::string combine_assertions() {
          ATTNJIT_MEMBER(CombineArguments, num_kv_heads) +
          ATTNJIT_MEMBER(CombineArguments, q_per_kv) +
          ATTNJIT_MEMBER(CombineArguments, lines_at_once) +
-         ATTNJIT_MEMBER(CombineArguments, warps_per_line) +
-         ATTNJIT_MEMBER(CombineArguments, sinks);
+         ATTNJIT_MEMBER(CombineArguments, warps_per_line) + ATTNJIT_MEMBER(CombineArguments, sinks);
 }
 
 std::string tensor_map_assertions() {

@@ -40,10 +40,10 @@ float draw_sink(std::mt19937_64& random, SinkSize size, int head) {
   switch (size) {
     case SinkSize::ordinary:
       break;
-    case SinkSize::large:
-      return 200.0F + 1e5F * unit;
+    case SinkSize::large:  // e^-10 to e^-40 of the output is left, or nothing in fp64 either
+      return head % 2 == 0 ? 10.0F + 30.0F * unit : 1e4F + 1e5F * unit;
     case SinkSize::negative:
-      return -200.0F - 1e5F * unit;
+      return -50.0F - 1e5F * unit;
     case SinkSize::infinite:
       if (head % 3 < 2) {
         return head % 3 == 0 ? infinity : -infinity;

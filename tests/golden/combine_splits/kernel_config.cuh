@@ -10,4 +10,5 @@ constexpr PartialOrder partial_order = PartialOrder::transposed;  // how the att
 constexpr int partial_rows = 16;  // rows of a tile of partial results
 constexpr int num_warps = 16;  // warps per thread block
 constexpr bool overlaps_attention = true;  // launched before the attention has ended
+constexpr bool has_sinks = false;  // a logit per query head joins the softmax's denominator
 }  // namespace config
