@@ -291,7 +291,7 @@ AttentionDescriptor describe_window(const HeadDims& dims, int q_per_kv, int max_
   return descriptor;
 }
 
-TEST_CASE("a sliding window is taken by every attention kernel, and its left side by the schedule") {
+TEST_CASE("every attention kernel takes a sliding window, and the schedule its left side") {
   const HeadDims latent = {576, 512, ValueSource::prefix_of_k};
   const TargetDevice device = device_named("h200");
   const auto swapped = select_configs(describe_window(latent, 16, 1, 127, 0), device);
@@ -328,7 +328,7 @@ TEST_CASE("windows that mean the same for the queries a call may bring share the
   CHECK(configs_of(4, 100, 0) != configs_of(4, 101, 0));
 }
 
-TEST_CASE("sinks are the attention's and the combine's business, the schedule knows nothing of them") {
+TEST_CASE("sinks are for attention and combine kernels, the schedule knows nothing of them") {
   AttentionDescriptor descriptor = describe_call({64, 64, ValueSource::separate}, 8);
   const TargetDevice device = device_named("h200");
   const auto without = select_configs(descriptor, device);

@@ -42,16 +42,35 @@ TEST_CASE("every attention kernel is checked at edges, with every plan, layout a
   for (const check::SuiteCase& suite_case : check::decode_suite()) {
     kernels[suite_case.group].insert(kernel_of(suite_case));
   }
-  for (const char* group :
-       {"edge lengths", "many requests", "plan host", "plan stale", "scale negative or tiny",
-        "permuted pages, equal to the bit", "page size 8", "page size 16", "page size 32",
-        "page size 64", "page size 256", "head dims, v a prefix of k", "sliding window, width 1",
-        "sliding window, width 63", "sliding window, width 64", "sliding window, width 65",
-        "sliding window, width 128", "sliding window, width 4096", "sliding window, width 1048576",
-        "sliding window, one query token", "sliding window, many query tokens",
-        "window to both sides", "sliding window, other pages", "sliding window, plan host",
-        "sliding window, plan stale", "sliding window, permuted pages", "sinks",
-        "sinks and sliding window", "sink oracle"}) {
+  for (const char* group : {"edge lengths",
+                            "many requests",
+                            "plan host",
+                            "plan stale",
+                            "scale negative or tiny",
+                            "permuted pages, equal to the bit",
+                            "page size 8",
+                            "page size 16",
+                            "page size 32",
+                            "page size 64",
+                            "page size 256",
+                            "head dims, v a prefix of k",
+                            "sliding window, width 1",
+                            "sliding window, width 63",
+                            "sliding window, width 64",
+                            "sliding window, width 65",
+                            "sliding window, width 128",
+                            "sliding window, width 4096",
+                            "sliding window, width 1048576",
+                            "sliding window, one query token",
+                            "sliding window, many query tokens",
+                            "window to both sides",
+                            "sliding window, other pages",
+                            "sliding window, plan host",
+                            "sliding window, plan stale",
+                            "sliding window, permuted pages",
+                            "sinks",
+                            "sinks and sliding window",
+                            "sink oracle"}) {
     INFO(group);
     CHECK(kernels[group] == all);
   }

@@ -138,8 +138,7 @@ void add_sinks(Suite& suite) {
               with_all.max_seqlen_q, lengths)
               .decode_case.sinks = size;
         }
-        SuiteCase& oracle =
-            add(suite, "sink oracle", with_all, with_all.max_seqlen_q, lengths);
+        SuiteCase& oracle = add(suite, "sink oracle", with_all, with_all.max_seqlen_q, lengths);
         oracle.kind = CheckKind::sink_oracle;
         oracle.decode_case.softmax_scale = 0;
         oracle.decode_case.kv_scale = 0;
