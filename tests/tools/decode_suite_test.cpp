@@ -9,6 +9,7 @@
 #include "attnjit/config_selection.hpp"
 #include "attnjit/descriptor_validation.hpp"
 #include "catch.hpp"
+#include "window_suite.hpp"
 
 namespace attnjit {
 namespace {
@@ -42,40 +43,42 @@ TEST_CASE("every attention kernel is checked at edges, with every plan, layout a
   for (const check::SuiteCase& suite_case : check::decode_suite()) {
     kernels[suite_case.group].insert(kernel_of(suite_case));
   }
-  for (const char* group : {"edge lengths",
-                            "many requests",
-                            "plan host",
-                            "plan stale",
-                            "scale negative or tiny",
-                            "permuted pages, equal to the bit",
-                            "page size 8",
-                            "page size 16",
-                            "page size 32",
-                            "page size 64",
-                            "page size 256",
-                            "head dims, v a prefix of k",
-                            "sliding window, width 1",
-                            "sliding window, width 63",
-                            "sliding window, width 64",
-                            "sliding window, width 65",
-                            "sliding window, width 128",
-                            "sliding window, width 4096",
-                            "sliding window, width 1048576",
-                            "sliding window, one query token",
-                            "sliding window, many query tokens",
-                            "window to both sides",
-                            "sliding window, other pages",
-                            "sliding window, plan host",
-                            "sliding window, plan stale",
-                            "sliding window, permuted pages",
-                            "sinks",
-                            "sinks and sliding window",
-                            "sink oracle"}) {
+  for (const char* group :
+       {"edge lengths", "many requests", "plan host", "plan stale", "scale negative or tiny",
+        "permuted pages, equal to the bit", "page size 8", "page size 16", "page size 32",
+        "page size 64", "page size 256", "head dims, v a prefix of k"}) {
     INFO(group);
     CHECK(kernels[group] == all);
   }
   CHECK(kernels["latent cache of two kv heads"] ==
         std::set<std::string>{"swapped_decode_sm90", "seesaw_decode_sm90"});
+}
+
+TEST_CASE("every attention kernel is checked with every kind of window and with sinks") {
+  std::map<std::string, std::set<std::string>> kernels;  // by group
+  for (const check::SuiteCase& suite_case : check::window_suite()) {
+    kernels[suite_case.group].insert(kernel_of(suite_case));
+  }
+  std::set<std::string> groups;
+  for (const auto& [group, served_by] : kernels) {
+    INFO(group);
+    CHECK(served_by.size() == 3);
+    groups.insert(group);
+  }
+  std::set<std::string> wanted = {"sliding window, one query token",
+                                  "sliding window, many query tokens",
+                                  "window to both sides",
+                                  "sliding window, other pages",
+                                  "sliding window, plan host",
+                                  "sliding window, plan stale",
+                                  "sliding window, permuted pages",
+                                  "sinks",
+                                  "sinks and sliding window",
+                                  "sink oracle"};
+  for (const int width : {1, 63, 64, 65, 128, 4096, 1 << 20}) {
+    wanted.insert("sliding window, width " + std::to_string(width));
+  }
+  CHECK(groups == wanted);
 }
 
 }  // namespace
