@@ -5,14 +5,15 @@
 
 #include "device/softmax_math.cuh"
 
-// What the weighted sum of values of a row that sees something is divided by: `sum`, relative to
-// `maximum` in units of log2, and the head's sink. Infinite for a sink far above all scores.
+// A head's sink in units of log2; 0 without sinks.
 template <bool has_sinks>
-__device__ __forceinline__ float denominator(const float* sinks, int head, float maximum,
-                                             float sum) {
-  if constexpr (has_sinks) {
-    return sum + exp2_approximate(sinks[head] * log2_e - maximum);
-  } else {
-    return sum;
-  }
+__device__ __forceinline__ float load_sink(const float* sinks, int head) {
+  return has_sinks ? sinks[head] * log2_e : 0.0f;
+}
+
+// What the weighted sum of values of a row that sees something is divided by: `sum`, relative to
+// `maximum`, and the head's sink. Infinite for a sink far above all scores.
+template <bool has_sinks>
+__device__ __forceinline__ float denominator(float sink, float maximum, float sum) {
+  return has_sinks ? sum + exp2_approximate(sink - maximum) : sum;
 }

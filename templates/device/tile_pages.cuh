@@ -69,25 +69,27 @@ __device__ __forceinline__ FirstTiles find_first_tiles(
   return {range, has_window ? find_pages(call, range.request, range.first_block, lane) : pages};
 }
 
-// Calls load(range, block, page) for every tile of the part, in order; lane i of the first
-// pages_per_tile has the tile's i-th page, and copies it. All lanes of one warp.
-template <typename Load>
+// Calls begin(request) for every request of the part, before its look-ups are waited for, and
+// load(range, block, page) for every tile, in order; lane i of the first pages_per_tile has the
+// tile's i-th page, and copies it. All lanes of one warp.
+template <typename Begin, typename Load>
 __device__ __forceinline__ void for_each_tile(
     const attnjit::kernel_interface::PagedDecodeArguments& call,
     const attnjit::kernel_interface::SchedulePart& part, const QueryRange& queries,
-    const FirstTiles& first, int lane, Load load) {
+    const FirstTiles& first, int lane, Begin begin, Load load) {
   const int end_request = end_request_of(part);
   if (part.first_request >= end_request)
     return;
   int pages = first.pages;
   DecodeRange range = first.range;
-  while (true) {
-    const bool is_last = range.request + 1 == end_request;
-    int next_pages = is_last ? 0 : find_pages(call, range.request + 1, 0, lane);
-    const DecodeRange next = is_last ? range : range_of(call, part, queries, range.request + 1);
+  for (int request = part.first_request;; ++request) {
+    begin(request);
+    const bool is_last = request + 1 == end_request;
+    int next_pages = is_last ? 0 : find_pages(call, request + 1, 0, lane);
+    const DecodeRange next = is_last ? range : range_of(call, part, queries, request + 1);
     if constexpr (has_window) {
       if (!is_last)
-        next_pages = find_pages(call, next.request, next.first_block, lane);
+        next_pages = find_pages(call, request + 1, next.first_block, lane);
     }
     for (int block = range.first_block; has_tiles(range) && block < range.end_block; ++block) {
       const int ahead = (block - range.first_block) % (32 / pages_per_tile);

@@ -8,6 +8,7 @@
 #include "device/combine_launch.cuh"
 #include "device/numeric_types.cuh"
 #include "device/partial_results.cuh"
+#include "device/partial_values.cuh"
 #include "device/softmax_math.cuh"
 #include "interface/paged_decode_arguments.h"
 
@@ -25,17 +26,39 @@ constexpr int most_lines_at_once = lines % (4 * line_step<order>) == 0 ? 4 : 1;
 template <int lines_at_once>
 constexpr int pieces_in_flight = lines_at_once == 1 ? 4 : 2;
 
+// A row of the output that this lane has values of; out is null where the tile is only filled up.
+struct RowPlace {
+  Element* out;
+  float* lse;  // null if not wanted, or another lane's
+  float sink;  // in units of log2
+};
+
 // Lines of one request's results, and where this lane's values are in its first piece.
 struct Line {
-  int request;
   int num_pieces;
-  int kv_head;
-  int tile;
-  LinePlace place;  // in the first of them
-  const float* values;
+  int column;  // of the first value, in the first line
+  RowPlace rows[2];
+  const Element* values;
   const PartialState* states;  // of the lane's rows
   long long tile_stride;       // tiles between pieces
 };
+
+__device__ __forceinline__ RowPlace find_row(const CombineArguments& arguments, int request,
+                                             int kv_head, int row, int column) {
+  if (row >= arguments.seqlen_q * arguments.q_per_kv)
+    return {};
+  const int query = row / arguments.q_per_kv;
+  const int head = kv_head * arguments.q_per_kv + row % arguments.q_per_kv;
+  RowPlace place = {};
+  place.out = static_cast<Element*>(arguments.out) + request * arguments.out_strides.batch +
+              query * arguments.out_strides.token + head * arguments.out_strides.head + column;
+  place.sink = load_sink<config::has_sinks>(arguments.sinks, head);
+  if (column == 0 && arguments.lse != nullptr) {
+    place.lse = arguments.lse + request * arguments.lse_strides.batch +
+                query * arguments.lse_strides.token + head * arguments.lse_strides.head;
+  }
+  return place;
+}
 
 // `index` counts the lines of all requests, or groups of lines_at_once.
 template <int lines_at_once>
@@ -47,19 +70,25 @@ __device__ __forceinline__ Line find_line(const CombineArguments& arguments, uns
   const int line_in_tile =
       group / line_step<order> * line_step<order> * lines_at_once + group % line_step<order>;
   const unsigned per_request = arguments.num_kv_heads * arguments.partial.tiles;
+  const int request = tile / per_request;
+  const int kv_head = tile % per_request / arguments.partial.tiles;
+  const int row_tile = tile % per_request % arguments.partial.tiles;
+  const LinePlace place = place_in_line<order, config::partial_rows>(line_in_tile, lane);
   Line line;
-  line.request = tile / per_request;
-  line.kv_head = tile % per_request / arguments.partial.tiles;
-  line.tile = tile % per_request % arguments.partial.tiles;
-  const int first_piece = arguments.piece_offsets[line.request];
-  line.num_pieces = arguments.piece_offsets[line.request + 1] - first_piece;
-  line.place = place_in_line<order, config::partial_rows>(line_in_tile, lane);
+  const int first_piece = arguments.piece_offsets[request];
+  line.num_pieces = arguments.piece_offsets[request + 1] - first_piece;
+  line.column = place.column;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    line.rows[i] = find_row(arguments, request, kv_head,
+                            row_tile * config::partial_rows + place.row[i], place.column);
+  }
   const long long first_tile =
-      tile_index(arguments.partial, arguments.num_kv_heads, first_piece, line.kv_head, line.tile);
+      tile_index(arguments.partial, arguments.num_kv_heads, first_piece, kv_head, row_tile);
   line.values =
       arguments.partial.out + (first_tile * lines + line_in_tile) * line_values + lane * 4;
   line.states = arguments.partial.states + first_tile * config::partial_rows +
-                state_place<order>(line.place.row[0]);
+                state_place<order>(place.row[0]);
   line.tile_stride = per_request;
   return line;
 }
@@ -121,7 +150,7 @@ __device__ __forceinline__ void raise_maxima(Merged<lines_at_once>& merged,
 template <int lines_at_once>
 struct LoadedPieces {
   PartialState states[pieces_in_flight<lines_at_once>][2];
-  float4 values[pieces_in_flight<lines_at_once>][lines_at_once];
+  uint2 values[pieces_in_flight<lines_at_once>][lines_at_once];
 };
 
 // Of both rows of a lane, which are the same where a tile has one.
@@ -146,12 +175,12 @@ __device__ __forceinline__ void load_pieces(const Line& line, int first, int ste
     pieces.states[i][0] = pieces.states[i][1] = {negative_infinity(), 0.0f};
     if (exists)
       load_states(line.states + tiles * config::partial_rows, pieces.states[i]);
-    const float* values = line.values + tiles * lines * line_values;
+    const Element* values = line.values + tiles * lines * line_values;
 #pragma unroll
     for (int j = 0; j < lines_at_once; ++j) {
       pieces.values[i][j] =
-          exists ? *reinterpret_cast<const float4*>(values + j * line_step<order> * line_values)
-                 : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+          exists ? *reinterpret_cast<const uint2*>(values + j * line_step<order> * line_values)
+                 : make_uint2(0, 0);
     }
   }
 }
@@ -174,13 +203,17 @@ __device__ __forceinline__ void merge_pieces(const Line& line, int group, int wa
     raise_maxima(merged, maximum);
 #pragma unroll
     for (int i = 0; i < at_once; ++i) {
-      const float weight[2] = {weight_of(pieces.states[i][0].maximum, maximum[0]),
-                               weight_of(pieces.states[i][1].maximum, maximum[1])};
-      merged.sum[0] += weight[0] * pieces.states[i][0].sum;
-      merged.sum[1] += weight[1] * pieces.states[i][1].sum;
+      float weight[2];
+#pragma unroll
+      for (int row = 0; row < 2; ++row) {
+        const PartialState& state = pieces.states[i][row];
+        weight[row] = weight_of(state.maximum, maximum[row]);
+        merged.sum[row] += weight[row] * state.sum;
+        weight[row] *= restored_factor<config::dtype>(state.sum);
+      }
 #pragma unroll
       for (int j = 0; j < lines_at_once; ++j)
-        add(merged.values[j], weight, pieces.values[i][j]);
+        add(merged.values[j], weight, unpack_values<config::dtype>(pieces.values[i][j]));
     }
   }
 }
@@ -236,35 +269,25 @@ __device__ __forceinline__ void store_values(Element* out, int row, const float4
 }
 
 template <int lines_at_once>
-__device__ __forceinline__ void store_line(const CombineArguments& arguments, const Line& line,
-                                           const Merged<lines_at_once>& merged) {
+__device__ __forceinline__ void store_line(const Line& line, const Merged<lines_at_once>& merged) {
   constexpr int num_rows = order == PartialOrder::rows ? 1 : 2;
 #pragma unroll
   for (int i = 0; i < num_rows; ++i) {
-    const int row = line.tile * config::partial_rows + line.place.row[i];
-    if (row >= arguments.seqlen_q * arguments.q_per_kv)
+    const RowPlace& place = line.rows[i];
+    if (place.out == nullptr)
       continue;
-    const int query = row / arguments.q_per_kv;
-    const int head = line.kv_head * arguments.q_per_kv + row % arguments.q_per_kv;
     const bool sees_nothing = merged.sum[i] == 0.0f;
-    const float scale = sees_nothing
-                            ? 0.0f
-                            : 1.0f / denominator<config::has_sinks>(
-                                         arguments.sinks, head, merged.maximum[i], merged.sum[i]);
-    Element* out = static_cast<Element*>(arguments.out) +
-                   line.request * arguments.out_strides.batch +
-                   query * arguments.out_strides.token + head * arguments.out_strides.head;
+    const float scale = sees_nothing ? 0.0f
+                                     : reciprocal_approximate(denominator<config::has_sinks>(
+                                           place.sink, merged.maximum[i], merged.sum[i]));
 #pragma unroll
     for (int j = 0; j < lines_at_once; ++j) {
-      const int column = line.place.column + j * column_step<order>;
-      if (column < config::head_dim_v)
-        store_values(out + column, i, merged.values[j], scale);
+      if (line.column + j * column_step<order> < config::head_dim_v)
+        store_values(place.out + j * column_step<order>, i, merged.values[j], scale);
     }
-    if (line.place.column == 0 && arguments.lse != nullptr) {
-      arguments.lse[line.request * arguments.lse_strides.batch +
-                    query * arguments.lse_strides.token + head * arguments.lse_strides.head] =
-          sees_nothing ? negative_infinity()
-                       : (merged.maximum[i] + log2_approximate(merged.sum[i])) * ln_2;
+    if (place.lse != nullptr) {
+      *place.lse = sees_nothing ? negative_infinity()
+                                : (merged.maximum[i] + log2_approximate(merged.sum[i])) * ln_2;
     }
   }
 }
@@ -294,7 +317,7 @@ __device__ __forceinline__ void combine(const CombineArguments& arguments) {
         merge_warps(warps_per_line, group, lane, merged);
     }
     if (line.num_pieces > 0 && group == 0)
-      store_line(arguments, line, merged);
+      store_line(line, merged);
   }
 }
 
