@@ -149,6 +149,7 @@ CombineConfig select_combine(const AttentionDescriptor& descriptor, const Target
     config.partial_rows = decode_tile(decode).block_m;
   }
   config.num_warps = 16;
+  config.warps_per_line = descriptor.batch_invariant ? 4 : 0;
   config.overlaps_attention = device.compute_capability >= 90;
   return config;
 }
@@ -184,13 +185,41 @@ ScheduleConfig select_schedule(const AttentionDescriptor& descriptor, const Kern
   return config;
 }
 
+// Of a batch-invariant decode: so many keys that writing and merging a piece costs an eighth of
+// computing it, as long as a long request alone still fills the device.
+int chunk_blocks(const ScheduleConfig& schedule) {
+  constexpr int least_keys = 256;
+  constexpr int most_keys = 1024;
+  const int wanted = 8 * schedule.piece_units / kernel_interface::block_units;
+  int blocks = least_keys / schedule.block_n;
+  while (blocks < wanted && blocks * schedule.block_n < most_keys) {
+    blocks *= 2;
+  }
+  return blocks;
+}
+
+void set_chunks(int blocks, KernelConfig& decode, ScheduleConfig& schedule) {
+  schedule.chunk_blocks = blocks;
+  std::visit(
+      [&](auto& config) {
+        if constexpr (requires { config.chunk_blocks; }) {
+          config.chunk_blocks = blocks;
+        }
+      },
+      decode);
+}
+
 }  // namespace
 
 std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
                                          const TargetDevice& device) {
   validate(descriptor);
-  const KernelConfig decode = select_decode(descriptor, device);
-  return {decode, select_combine(descriptor, device, decode), select_schedule(descriptor, decode)};
+  KernelConfig decode = select_decode(descriptor, device);
+  ScheduleConfig schedule = select_schedule(descriptor, decode);
+  if (descriptor.batch_invariant) {
+    set_chunks(chunk_blocks(schedule), decode, schedule);
+  }
+  return {decode, select_combine(descriptor, device, decode), schedule};
 }
 
 std::vector<KernelCandidate> attention_candidates(const AttentionDescriptor& descriptor,

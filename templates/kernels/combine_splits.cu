@@ -21,6 +21,10 @@ constexpr int lines = lines_of_tile(config::partial_rows, config::head_dim_v);  
 // few, four lines of the same rows, so that enough loads are under way either way.
 constexpr int most_lines_at_once = lines % (4 * line_step<order>) == 0 ? 4 : 1;
 
+// Which pieces a warp merges, and with which others at a time, decides the last bits of a result:
+// where these must not depend on the batch, the config says it.
+constexpr bool has_fixed_order = config::warps_per_line > 0;
+
 template <int lines_at_once>
 constexpr int pieces_in_flight = lines_at_once == 1 ? 4 : 2;
 
@@ -268,7 +272,9 @@ __device__ __forceinline__ void store_line(const CombineArguments& arguments, co
 // Only single lines are shared by warps.
 template <int lines_at_once>
 __device__ __forceinline__ void combine(const CombineArguments& arguments) {
-  const int warps_per_line = lines_at_once == 1 ? arguments.warps_per_line : 1;
+  const int warps_per_line = lines_at_once > 1 ? 1
+                             : has_fixed_order ? config::warps_per_line
+                                               : arguments.warps_per_line;
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   const int group = warp % warps_per_line;
@@ -299,7 +305,7 @@ __device__ __forceinline__ void combine(const CombineArguments& arguments) {
 extern "C" __global__ void __launch_bounds__(config::num_warps * 32, 1)
     combine_splits(const __grid_constant__ CombineArguments arguments) {
   if (arguments.piece_offsets[arguments.batch] > 0) {
-    if (arguments.lines_at_once == 1 || most_lines_at_once == 1) {
+    if (has_fixed_order || arguments.lines_at_once == 1 || most_lines_at_once == 1) {
       combine<1>(arguments);
     } else {
       combine<most_lines_at_once>(arguments);

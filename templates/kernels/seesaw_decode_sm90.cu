@@ -273,8 +273,9 @@ __device__ __forceinline__ void consume(const SeesawDecodeArguments& arguments,
   const PagedDecodeArguments& call = arguments.call;
   unsigned parity = 0;
   unsigned q_parity = 0;
-  for (int request = part.first_request; request < end_request_of(part); ++request) {
-    const DecodeRange range = range_of(call, part, request);
+  RangeIndex index = first_index(part);
+  while (index.request < end_request_of(part)) {
+    const DecodeRange range = range_of(call, part, index);
     const RowRange rows = row_range(arguments, range, at);
     RunningSoftmax softmax;
     reset(softmax);
@@ -290,6 +291,7 @@ __device__ __forceinline__ void consume(const SeesawDecodeArguments& arguments,
       add_sums(shared, softmax, at);
     }
     store_output(call, range, rows, softmax, at, out);
+    index = index_after(range);
   }
 }
 

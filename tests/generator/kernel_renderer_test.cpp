@@ -96,7 +96,7 @@ TEST_CASE("every field of a config is a constant of its header, and every change
 
 TEST_CASE("a config header is a namespace of typed and commented constants") {
   CHECK(render_config_header(
-            CombineConfig{DataType::fp16, 512, PartialOrder::transposed, 8, 16, true}) ==
+            CombineConfig{DataType::fp16, 512, PartialOrder::transposed, 8, 16, 4, true}) ==
         "// The constants of one combine_splits kernel.\n"
         "#pragma once\n"
         "\n"
@@ -109,6 +109,7 @@ TEST_CASE("a config header is a namespace of typed and commented constants") {
         "kernel lays out partial results\n"
         "constexpr int partial_rows = 8;  // rows of a tile of partial results\n"
         "constexpr int num_warps = 16;  // warps per thread block\n"
+        "constexpr int warps_per_line = 4;  // that share a line's pieces; 0: by the batch\n"
         "constexpr bool overlaps_attention = true;  // launched before the attention has ended\n"
         "}  // namespace config\n");
 }
@@ -129,8 +130,8 @@ TEST_CASE("a rendered kernel carries exactly what it includes, directly or not")
 TEST_CASE("a kernel does not carry headers of other kernels") {
   const std::set<std::string> schedule =
       header_names(render_embedded(ScheduleConfig{64, 1024, 100, 90}));
-  CHECK(schedule == std::set<std::string>{"device/config_types.cuh", "interface/decode_schedule.h",
-                                          "kernel_config.cuh"});
+  CHECK(schedule == std::set<std::string>{"device/config_types.cuh", "interface/chunk_schedule.h",
+                                          "interface/decode_schedule.h", "kernel_config.cuh"});
 }
 
 TEST_CASE("the rendered source opens with a banner and points errors at the template") {

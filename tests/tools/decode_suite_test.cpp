@@ -44,8 +44,9 @@ TEST_CASE("every attention kernel is checked at edges, with every plan, layout a
   }
   for (const char* group :
        {"edge lengths", "many requests", "plan host", "plan stale", "scale negative or tiny",
-        "permuted pages, equal to the bit", "page size 8", "page size 16", "page size 32",
-        "page size 64", "page size 256", "head dims, v a prefix of k"}) {
+        "permuted pages, equal to the bit", "batch-invariant, equal to the bit", "batch-invariant",
+        "page size 8", "page size 16", "page size 32", "page size 64", "page size 256",
+        "head dims, v a prefix of k"}) {
     INFO(group);
     CHECK(kernels[group] == all);
   }

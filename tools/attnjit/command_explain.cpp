@@ -74,13 +74,15 @@ std::string heading(const Explanation& explanation) {
   const std::string who = explanation.layers.empty()
                               ? "decode"
                               : describe(KernelUse{Phase::decode, explanation.layers}) + ":";
-  return fmt::format("{} {}/{}, {}, {}, up to {}, {}, page {}, mask {}, on {} ({})", who,
+  return fmt::format("{} {}/{}, {}, {}, up to {}, {}, page {}, mask {}{}, on {} ({})", who,
                      descriptor.head_dim_qk, descriptor.head_dim_v,
                      count_of(static_cast<std::size_t>(descriptor.num_q_heads), "query head"),
                      count_of(static_cast<std::size_t>(descriptor.num_kv_heads), "kv head"),
                      count_of(static_cast<std::size_t>(descriptor.max_seqlen_q), "query token"),
                      to_string(descriptor.dtype_kv), descriptor.page_size,
-                     to_string(descriptor.mask), explanation.target.name, explanation.target.arch);
+                     to_string(descriptor.mask),
+                     descriptor.batch_invariant ? ", batch-invariant" : "", explanation.target.name,
+                     explanation.target.arch);
 }
 
 void print_text(const std::vector<Explanation>& explanations) {

@@ -77,7 +77,7 @@ DecodeTiming time_decode(AttentionRuntime& runtime, const DecodeCase& decode_cas
   const CheckKernels kernels = load_check_kernels(runtime.provider(), device);
   const DecodeProblem problem(kernels, decode_case, stream, decode_case.seed);
   DecodePlan plan(runtime.prepare_decode(decode_case.descriptor, device), decode_case.batch(),
-                  decode_case.seqlen_q);
+                  decode_case.seqlen_q, problem.max_seqlen());
   plan.update(problem.device_seq_lens(), decode_case.batch(), stream.handle());
   const DeviceBuffer workspace(device, static_cast<std::size_t>(plan.workspace_bytes()));
   DeviceBuffer flush(device, flush_bytes);
