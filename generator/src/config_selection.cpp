@@ -149,7 +149,7 @@ CombineConfig select_combine(const AttentionDescriptor& descriptor, const Target
     config.partial_rows = decode_tile(decode).block_m;
   }
   config.num_warps = 16;
-  config.warps_per_line = descriptor.batch_invariant ? 4 : 0;
+  config.segment_pieces = descriptor.batch_invariant ? 8 : 0;
   config.overlaps_attention = device.compute_capability >= 90;
   return config;
 }

@@ -39,7 +39,7 @@ std::string describe_fields(const SeesawDecodeConfig& config) {
 
 std::string describe_fields(const CombineConfig& config) {
   const std::string order =
-      config.warps_per_line > 0 ? fmt::format(", {} to a line", config.warps_per_line) : "";
+      config.segment_pieces > 0 ? fmt::format(", segments of {}", config.segment_pieces) : "";
   return fmt::format("{} {} {} of {} warps {}{}", to_string(config.dtype), config.head_dim_v,
                      to_string(config.partial_order), config.partial_rows, config.num_warps, order);
 }

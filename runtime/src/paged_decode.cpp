@@ -64,10 +64,9 @@ void launch_attention(const DecodePlan& plan, const DecodeCall& call,
   }
 }
 
-// How the combine kernel shares its work out. As the config says, if it does; else four lines a
-// warp if they are enough for all warps of the device; else one, and several warps per line while
-// the device has room and each has some eight pieces of those that a request has if the schedule
-// fills all parts.
+// How the combine kernel shares its work out. Four lines a warp if they are enough for all warps of
+// the device; else one, and several warps per line while the device has room and each has some
+// eight pieces, or a segment of them, of those that a request has if the schedule fills all parts.
 struct CombineShape {
   int lines_at_once = 1;
   int warps_per_line = 1;
@@ -76,23 +75,20 @@ struct CombineShape {
 
 CombineShape shape_combine(const DecodePlan& plan) {
   constexpr int lines_at_once = 4;
-  constexpr int pieces_per_warp = 8;
   const CombineConfig& config = plan.kernels().combine_config;
   const int num_warps = config.num_warps;
   const std::int64_t room = std::int64_t{plan.kernels().target.num_sms} * num_warps;
   const std::int64_t lines = plan.batch() * lines_per_request(plan.grid(), config);
   CombineShape shape;
-  if (config.warps_per_line > 0) {
-    shape.warps_per_line = config.warps_per_line;
-    shape.warps = lines * shape.warps_per_line;
-    return shape;
-  }
   if (lines > room && partial_tiles(plan.grid(), config).lines % lines_at_once == 0) {
     shape.lines_at_once = lines_at_once;
     shape.warps = lines / lines_at_once;
     return shape;
   }
-  const int pieces = plan.grid().num_parts / plan.batch() + 1;
+  const bool has_chunks = config.segment_pieces > 0;
+  const int pieces =
+      has_chunks ? plan.grid().most_chunks : plan.grid().num_parts / plan.batch() + 1;
+  const int pieces_per_warp = has_chunks ? config.segment_pieces : 8;
   while (shape.warps_per_line < num_warps && shape.warps_per_line * pieces_per_warp < pieces &&
          lines * shape.warps_per_line * 2 <= room) {
     shape.warps_per_line *= 2;

@@ -89,7 +89,7 @@ struct CombineArguments {
   int seqlen_q;
   int num_kv_heads;
   int q_per_kv;
-  int lines_at_once;   // 1; or 4 if a tile's lines come in fours and the config fixes no order
+  int lines_at_once;   // 1; or 4 if a tile's lines come in fours
   int warps_per_line;  // that share the pieces of a line: a power of two, all a block's at most
 };
 

@@ -290,9 +290,9 @@ TEST_CASE("a batch-invariant decode is cut into chunks, alike in attention and s
     CHECK(schedule.chunk_blocks * schedule.block_n == keys);
     CHECK(to_json(configs[0]).find(fmt::format("\"chunk_blocks\":{},", schedule.chunk_blocks)) !=
           std::string::npos);
-    CHECK(std::get<CombineConfig>(configs[1]).warps_per_line == 4);
+    CHECK(std::get<CombineConfig>(configs[1]).segment_pieces == 8);
     CHECK(std::get<ScheduleConfig>(plain[2]).chunk_blocks == 0);
-    CHECK(std::get<CombineConfig>(plain[1]).warps_per_line == 0);
+    CHECK(std::get<CombineConfig>(plain[1]).segment_pieces == 0);
     CHECK(to_json(plain[0]).find("\"chunk_blocks\":0,") != std::string::npos);
   }
 }

@@ -34,8 +34,8 @@ TEST_CASE("the JSON of a config holds the kernel's name and every field") {
   CHECK(to_json(KernelConfig(
             CombineConfig{DataType::fp16, 512, PartialOrder::accumulators, 64, 16, 4, true})) ==
         "{\"kernel\":\"combine_splits\",\"dtype\":\"fp16\",\"head_dim_v\":512,"
-        "\"partial_order\":\"accumulators\",\"partial_rows\":64,\"num_warps\":16,\"warps_per_"
-        "line\":4,"
+        "\"partial_order\":\"accumulators\",\"partial_rows\":64,\"num_warps\":16,\"segment_"
+        "pieces\":4,"
         "\"overlaps_attention\":true}");
 }
 

@@ -68,7 +68,7 @@ TEST_CASE("explain of a batch-invariant decode names its chunks") {
       run_attnjit("explain deepseek-v3 --tp 8 --arch h200 --batch-invariant").out;
   CHECK(holds(out, "mask causal, batch-invariant, on h200"));
   CHECK(holds(out, "rows 16 ring 9 chunks 8\n"));
-  CHECK(holds(out, "warps 16, 4 to a line\n"));
+  CHECK(holds(out, "warps 16, segments of 8\n"));
 }
 
 const std::string descriptor =

@@ -75,7 +75,7 @@ struct CombineConfig {
   PartialOrder partial_order = PartialOrder::rows;
   int partial_rows = 0;
   int num_warps = 0;
-  int warps_per_line = 0;
+  int segment_pieces = 0;
   bool overlaps_attention = false;
 
   friend bool operator==(const CombineConfig&, const CombineConfig&) = default;
@@ -147,7 +147,7 @@ void for_each_field(const CombineConfig& config, Visitor&& visit) {
   visit("partial_order", config.partial_order, "how the attention kernel lays out partial results");
   visit("partial_rows", config.partial_rows, "rows of a tile of partial results");
   visit("num_warps", config.num_warps, "warps per thread block");
-  visit("warps_per_line", config.warps_per_line, "that share a line's pieces; 0: by the batch");
+  visit("segment_pieces", config.segment_pieces, "pieces that are merged first, in order; 0: by the batch");
   visit("overlaps_attention", config.overlaps_attention, "launched before the attention has ended");
 }
 
