@@ -121,6 +121,10 @@ KernelRole role_of(const KernelConfig& config) {
   return template_of(config).role;
 }
 
+std::string_view kernel_name(const KernelConfig& config) {
+  return template_of(config).name;
+}
+
 std::string to_json(const KernelConfig& config) {
   nlohmann::ordered_json json;
   json["kernel"] = template_of(config).name;

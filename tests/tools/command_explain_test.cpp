@@ -63,6 +63,13 @@ TEST_CASE("explain says what a kernel needs that the call does not have") {
   CHECK(holds(latent, "attention: swapped_decode_sm90 bf16 576/512 x16 page 64 none rows 16"));
 }
 
+TEST_CASE("explain says whether a measurement or the model chose") {
+  CHECK(holds(run_attnjit("explain deepseek-v3 --tp 8 --arch b200").out,
+              "\nchosen by the model: no tuned row for this decode on this card\n"));
+  const json document = json::parse(run_attnjit("explain deepseek-v3 --arch b200 --json").out);
+  CHECK(document.at("decodes").at(0).at("tuned") == false);
+}
+
 TEST_CASE("explain of a batch-invariant decode names its chunks") {
   const std::string out =
       run_attnjit("explain deepseek-v3 --tp 8 --arch h200 --batch-invariant").out;

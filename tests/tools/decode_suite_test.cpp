@@ -15,14 +15,9 @@ namespace {
 
 // The attention kernel that serves the case on an H200.
 std::string kernel_of(const check::SuiteCase& suite_case) {
-  const AttentionDescriptor& descriptor = suite_case.decode_case.descriptor;
-  for (const KernelCandidate& candidate :
-       attention_candidates(descriptor, find_target_device("h200").value())) {
-    if (candidate.unmet.empty()) {
-      return candidate.kernel;
-    }
-  }
-  return "";
+  return std::string(kernel_name(
+      select_configs(suite_case.decode_case.descriptor, find_target_device("h200").value())
+          .front()));
 }
 
 TEST_CASE("every case of the suite is legal, with queries that its descriptor allows") {

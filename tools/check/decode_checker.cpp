@@ -92,14 +92,11 @@ DecodeChecker::DecodeChecker(AttentionRuntime& runtime, int device)
       stream_(device),
       kernels_(load_check_kernels(runtime.provider(), device)) {}
 
-void DecodeChecker::run(DecodeProblem& problem) {
-  run(problem, 0, problem.decode_case().batch());
-}
-
-void DecodeChecker::run(DecodeProblem& problem, int first, int count) {
+void DecodeChecker::run(DecodeProblem& problem,
+                        const std::shared_ptr<const PreparedDecode>& kernels, int first,
+                        int count) {
   const DecodeCase& decode_case = problem.decode_case();
-  DecodePlan plan(runtime_.prepare_decode(decode_case.descriptor, stream_.device()), count,
-                  decode_case.seqlen_q, problem.max_seqlen());
+  DecodePlan plan(kernels, count, decode_case.seqlen_q, problem.max_seqlen());
   const std::span<const int> seq_lens =
       std::span<const int>(decode_case.seq_lens)
           .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
@@ -134,8 +131,13 @@ DecodeCheckResult DecodeChecker::check(const SuiteCase& suite_case) {
 }
 
 DecodeCheckResult DecodeChecker::check(const DecodeCase& decode_case) {
+  return check(decode_case, runtime_.prepare_decode(decode_case.descriptor, stream_.device()));
+}
+
+DecodeCheckResult DecodeChecker::check(const DecodeCase& decode_case,
+                                       const std::shared_ptr<const PreparedDecode>& kernels) {
   DecodeProblem problem(kernels_, decode_case, stream_, decode_case.seed);
-  run(problem);
+  run(problem, kernels, 0, decode_case.batch());
   DecodeCheckResult result;
   result.comparison = compare_with_reference(kernels_, problem, stream_, tolerance_);
   const double squares = result.comparison.squares;
@@ -146,10 +148,11 @@ DecodeCheckResult DecodeChecker::check(const DecodeCase& decode_case) {
 }
 
 DecodeCheckResult DecodeChecker::check_permutation(const DecodeCase& decode_case) {
+  const auto kernels = runtime_.prepare_decode(decode_case.descriptor, stream_.device());
   std::vector<std::vector<unsigned char>> outputs;
   for (const std::uint64_t table_seed : {decode_case.seed, decode_case.seed + 1000}) {
     DecodeProblem problem(kernels_, decode_case, stream_, table_seed);
-    run(problem);
+    run(problem, kernels, 0, decode_case.batch());
     outputs.push_back(problem.download_outputs(stream_));
   }
   DecodeCheckResult result;
@@ -160,11 +163,12 @@ DecodeCheckResult DecodeChecker::check_permutation(const DecodeCase& decode_case
 
 DecodeCheckResult DecodeChecker::check_batch_invariance(const DecodeCase& decode_case) {
   DecodeProblem problem(kernels_, decode_case, stream_, decode_case.seed);
+  const auto kernels = runtime_.prepare_decode(decode_case.descriptor, stream_.device());
   const int batch = decode_case.batch();
   std::vector<std::vector<unsigned char>> expected;  // by request
   DecodeCheckResult result;
   const auto compare = [&](int first, int count, std::string_view where) {
-    run(problem, first, count);
+    run(problem, kernels, first, count);
     const auto actual = split_by_request(problem.download_outputs(stream_), problem);
     if (expected.empty()) {
       expected = actual;

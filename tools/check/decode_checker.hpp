@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "attnjit/attention_runtime.hpp"
@@ -32,6 +33,10 @@ class DecodeChecker {
   // running throw.
   DecodeCheckResult check(const DecodeCase& decode_case);
 
+  // The same with `kernels` of the case's descriptor.
+  DecodeCheckResult check(const DecodeCase& decode_case,
+                          const std::shared_ptr<const PreparedDecode>& kernels);
+
  private:
   // The pages in two orders: passed if outputs and LSEs are equal to the bit.
   DecodeCheckResult check_permutation(const DecodeCase& decode_case);
@@ -40,8 +45,9 @@ class DecodeChecker {
   // of other lengths: passed if its output and LSE are always equal to the bit.
   DecodeCheckResult check_batch_invariance(const DecodeCase& decode_case);
 
-  void run(DecodeProblem& problem);
-  void run(DecodeProblem& problem, int first, int count);
+  // Requests [first, first + count) of the problem.
+  void run(DecodeProblem& problem, const std::shared_ptr<const PreparedDecode>& kernels, int first,
+           int count);
 
   AttentionRuntime& runtime_;
   DeviceStream stream_;

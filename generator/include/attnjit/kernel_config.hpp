@@ -147,7 +147,8 @@ void for_each_field(const CombineConfig& config, Visitor&& visit) {
   visit("partial_order", config.partial_order, "how the attention kernel lays out partial results");
   visit("partial_rows", config.partial_rows, "rows of a tile of partial results");
   visit("num_warps", config.num_warps, "warps per thread block");
-  visit("segment_pieces", config.segment_pieces, "pieces that are merged first, in order; 0: by the batch");
+  visit("segment_pieces", config.segment_pieces,
+        "pieces that are merged first, in order; 0: by the batch");
   visit("overlaps_attention", config.overlaps_attention, "launched before the attention has ended");
 }
 
@@ -176,6 +177,9 @@ DecodeTile decode_tile(const KernelConfig& config);
 enum class KernelRole { attention, combine, schedule };
 std::string_view to_string(KernelRole);
 KernelRole role_of(const KernelConfig& config);
+
+// The template's name, e.g. "paged_decode_sm80".
+std::string_view kernel_name(const KernelConfig& config);
 
 // One line of JSON: {"kernel": "<template>", fields…}.
 std::string to_json(const KernelConfig& config);
