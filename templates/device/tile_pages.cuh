@@ -1,5 +1,5 @@
 // Where the tiles of a part lie in a paged cache, looked up by one warp ahead of the copies: 32
-// pages at a time, one per lane, and the next request's while this one's tiles are on their way.
+// pages at a time, one per lane, and the next range's while this one's tiles are on their way.
 #pragma once
 
 #include "kernel_config.cuh"
@@ -20,8 +20,8 @@ constexpr int tiles_per_page =
 
 __device__ __forceinline__ DecodeRange
 range_of(const attnjit::kernel_interface::PagedDecodeArguments& call,
-         const attnjit::kernel_interface::SchedulePart& part, int request) {
-  return decode_range(part, request, call.seq_lens, call.piece_offsets, tile_tokens);
+         const attnjit::kernel_interface::SchedulePart& part, const RangeIndex& at) {
+  return decode_range(part, at, call.seq_lens, call.piece_offsets, tile_tokens);
 }
 
 __device__ __forceinline__ bool has_tiles(const DecodeRange& range) {
@@ -63,11 +63,11 @@ find_first_tiles(const attnjit::kernel_interface::PagedDecodeArguments& call,
   if (part.first_request >= end_request_of(part))
     return {};
   const int pages = find_pages(call, part.first_request, part.first_block, lane);
-  return {range_of(call, part, part.first_request), pages};
+  return {range_of(call, part, first_index(part)), pages};
 }
 
-// Calls begin(request) for every request of the part, before its look-ups are waited for, and
-// load(range, block, page) for every tile, in order; lane i of the first pages_per_tile has the
+// Calls begin(request) for every request or chunk of the part, before its look-ups are waited for,
+// and load(range, block, page) for every tile, in order; lane i of the first pages_per_tile has the
 // tile's i-th page, and copies it. All lanes of one warp.
 template <typename Begin, typename Load>
 __device__ __forceinline__ void for_each_tile(
@@ -79,11 +79,13 @@ __device__ __forceinline__ void for_each_tile(
     return;
   int pages = first.pages;
   DecodeRange range = first.range;
-  for (int request = part.first_request;; ++request) {
-    begin(request);
-    const bool is_last = request + 1 == end_request;
-    const int next_pages = is_last ? 0 : find_pages(call, request + 1, 0, lane);
-    const DecodeRange next = is_last ? range : range_of(call, part, request + 1);
+  while (true) {
+    begin(range.request);
+    const RangeIndex after = index_after(range);
+    const bool is_last = after.request == end_request;
+    const int next_block = has_chunks ? after.chunk * chunk_blocks : 0;
+    const int next_pages = is_last ? 0 : find_pages(call, after.request, next_block, lane);
+    const DecodeRange next = is_last ? range : range_of(call, part, after);
     for (int block = range.first_block; has_tiles(range) && block < range.end_block; ++block) {
       const int ahead = (block - range.first_block) % (32 / pages_per_tile);
       if (ahead == 0 && block > range.first_block)

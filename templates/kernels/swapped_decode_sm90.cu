@@ -179,8 +179,9 @@ __device__ __forceinline__ void consume(const SwappedDecodeArguments& arguments,
   const PagedDecodeArguments& call = arguments.call;
   RingPosition ring;
   unsigned loads = 0;  // of queries
-  for (int request = part.first_request; request < end_request_of(part); ++request) {
-    const DecodeRange range = range_of(call, part, request);
+  RangeIndex index = first_index(part);
+  while (index.request < end_request_of(part)) {
+    const DecodeRange range = range_of(call, part, index);
     RunningSoftmax softmax;
     reset(softmax);
     Output out;
@@ -204,6 +205,7 @@ __device__ __forceinline__ void consume(const SwappedDecodeArguments& arguments,
       }
     }
     finish_request(call, shared, range, at, softmax, out);
+    index = index_after(range);
   }
 }
 

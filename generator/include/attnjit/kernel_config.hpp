@@ -24,6 +24,7 @@ struct PagedDecodeConfig {
   int block_n = 0;
   int num_warps = 0;
   int num_stages = 0;
+  int chunk_blocks = 0;
   int shared_memory_bytes = 0;
 
   friend bool operator==(const PagedDecodeConfig&, const PagedDecodeConfig&) = default;
@@ -41,6 +42,7 @@ struct SwappedDecodeConfig {
   MaskKind mask = MaskKind::causal;
   int block_rows = 0;
   int ring_boxes = 0;
+  int chunk_blocks = 0;
   int shared_memory_bytes = 0;
 
   friend bool operator==(const SwappedDecodeConfig&, const SwappedDecodeConfig&) = default;
@@ -56,6 +58,7 @@ struct SeesawDecodeConfig {
   int page_size = 0;
   ValueSource value_source = ValueSource::prefix_of_k;
   MaskKind mask = MaskKind::causal;
+  int chunk_blocks = 0;
   int shared_memory_bytes = 0;
 
   friend bool operator==(const SeesawDecodeConfig&, const SeesawDecodeConfig&) = default;
@@ -72,6 +75,7 @@ struct CombineConfig {
   PartialOrder partial_order = PartialOrder::rows;
   int partial_rows = 0;
   int num_warps = 0;
+  int segment_pieces = 0;
   bool overlaps_attention = false;
 
   friend bool operator==(const CombineConfig&, const CombineConfig&) = default;
@@ -83,6 +87,7 @@ struct ScheduleConfig {
   int num_threads = 0;
   int piece_units = 0;
   int block_percent = 0;
+  int chunk_blocks = 0;
 
   friend bool operator==(const ScheduleConfig&, const ScheduleConfig&) = default;
 };
@@ -102,6 +107,9 @@ void for_each_call_field(const Config& config, Visitor& visit) {
   visit("mask", config.mask, "which keys a query sees, besides those past the sequence's end");
 }
 
+constexpr const char* chunk_blocks_comment =
+    "every request is cut at multiples of so many; 0: by the batch";
+
 // Calls visit(name, member, comment) for every field: the rendered header, JSON and the tests that
 // perturb each field are built on it, so a new knob cannot be forgotten by one of them.
 template <typename Visitor>
@@ -112,6 +120,7 @@ void for_each_field(const PagedDecodeConfig& config, Visitor&& visit) {
   visit("block_n", config.block_n, "keys per iteration");
   visit("num_warps", config.num_warps, "warps per thread block");
   visit("num_stages", config.num_stages, "KV tiles in flight plus the one in use");
+  visit("chunk_blocks", config.chunk_blocks, chunk_blocks_comment);
   visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
 }
 
@@ -120,12 +129,14 @@ void for_each_field(const SwappedDecodeConfig& config, Visitor&& visit) {
   for_each_call_field(config, visit);
   visit("block_rows", config.block_rows, "query rows, N of the products");
   visit("ring_boxes", config.ring_boxes, "boxes of 64 tokens by 64 columns in a consumer's ring");
+  visit("chunk_blocks", config.chunk_blocks, chunk_blocks_comment);
   visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
 }
 
 template <typename Visitor>
 void for_each_field(const SeesawDecodeConfig& config, Visitor&& visit) {
   for_each_call_field(config, visit);
+  visit("chunk_blocks", config.chunk_blocks, chunk_blocks_comment);
   visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
 }
 
@@ -136,6 +147,8 @@ void for_each_field(const CombineConfig& config, Visitor&& visit) {
   visit("partial_order", config.partial_order, "how the attention kernel lays out partial results");
   visit("partial_rows", config.partial_rows, "rows of a tile of partial results");
   visit("num_warps", config.num_warps, "warps per thread block");
+  visit("segment_pieces", config.segment_pieces,
+        "pieces that are merged first, in order; 0: by the batch");
   visit("overlaps_attention", config.overlaps_attention, "launched before the attention has ended");
 }
 
@@ -145,6 +158,7 @@ void for_each_field(const ScheduleConfig& config, Visitor&& visit) {
   visit("num_threads", config.num_threads, "threads of the one block");
   visit("piece_units", config.piece_units, "cost of a partial result, for all parts together");
   visit("block_percent", config.block_percent, "a block's time alone, of that when memory is busy");
+  visit("chunk_blocks", config.chunk_blocks, chunk_blocks_comment);
 }
 
 // What the launch of an attention kernel over a schedule follows from.
@@ -163,6 +177,9 @@ DecodeTile decode_tile(const KernelConfig& config);
 enum class KernelRole { attention, combine, schedule };
 std::string_view to_string(KernelRole);
 KernelRole role_of(const KernelConfig& config);
+
+// The template's name, e.g. "paged_decode_sm80".
+std::string_view kernel_name(const KernelConfig& config);
 
 // One line of JSON: {"kernel": "<template>", fields…}.
 std::string to_json(const KernelConfig& config);
