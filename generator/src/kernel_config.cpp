@@ -12,6 +12,10 @@
 namespace attnjit {
 namespace {
 
+std::string describe_chunks(int chunk_blocks) {
+  return chunk_blocks > 0 ? fmt::format(" chunks {}", chunk_blocks) : "";
+}
+
 // Of an attention kernel: "bf16 576/512 x16 page 64 causal", "… sliding_window 127/0 sinks".
 template <typename Config>
 std::string describe_call(const Config& config) {
@@ -24,29 +28,33 @@ std::string describe_call(const Config& config) {
 }
 
 std::string describe_fields(const PagedDecodeConfig& config) {
-  return fmt::format("{} m{} n{} stages {} warps {}", describe_call(config), config.block_m,
-                     config.block_n, config.num_stages, config.num_warps);
+  return fmt::format("{} m{} n{} stages {} warps {}{}", describe_call(config), config.block_m,
+                     config.block_n, config.num_stages, config.num_warps,
+                     describe_chunks(config.chunk_blocks));
 }
 
 std::string describe_fields(const SwappedDecodeConfig& config) {
-  return fmt::format("{} rows {} ring {}", describe_call(config), config.block_rows,
-                     config.ring_boxes);
+  return fmt::format("{} rows {} ring {}{}", describe_call(config), config.block_rows,
+                     config.ring_boxes, describe_chunks(config.chunk_blocks));
 }
 
 std::string describe_fields(const SeesawDecodeConfig& config) {
-  return describe_call(config);
+  return describe_call(config) + describe_chunks(config.chunk_blocks);
 }
 
 std::string describe_fields(const CombineConfig& config) {
-  return fmt::format("{} {} {} of {} warps {}{}", to_string(config.dtype), config.head_dim_v,
+  const std::string order =
+      config.segment_pieces > 0 ? fmt::format(", segments of {}", config.segment_pieces) : "";
+  return fmt::format("{} {} {} of {} warps {}{}{}", to_string(config.dtype), config.head_dim_v,
                      to_string(config.partial_order), config.partial_rows, config.num_warps,
-                     config.has_sinks ? " sinks" : "");
+                     config.has_sinks ? " sinks" : "", order);
 }
 
 std::string describe_fields(const ScheduleConfig& config) {
-  return fmt::format("n{} threads {} piece {} block {}%{}", config.block_n, config.num_threads,
+  return fmt::format("n{} threads {} piece {} block {}%{}{}", config.block_n, config.num_threads,
                      config.piece_units, config.block_percent,
-                     config.window_left >= 0 ? fmt::format(" window {}", config.window_left) : "");
+                     config.window_left >= 0 ? fmt::format(" window {}", config.window_left) : "",
+                     describe_chunks(config.chunk_blocks));
 }
 
 constexpr int wgmma_rows = 64;  // M of wgmma: tokens of a swapped tile, query rows of a seesaw's
@@ -118,6 +126,10 @@ std::string_view to_string(KernelRole role) {
 
 KernelRole role_of(const KernelConfig& config) {
   return template_of(config).role;
+}
+
+std::string_view kernel_name(const KernelConfig& config) {
+  return template_of(config).name;
 }
 
 std::string to_json(const KernelConfig& config) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "attnjit/decode_grid.hpp"
 #include "attnjit/kernel_config.hpp"
 #include "interface/decode_schedule.h"
 
@@ -16,9 +17,9 @@ struct HostSchedule {
   std::vector<int> piece_offsets;                     // [batch + 1]
 };
 
-// Cuts requests of `seq_lens` keys and `seqlen_q` query tokens each into `num_parts` parts, as the
-// kernel of `config` does.
+// Cuts requests of `seq_lens` keys and `seqlen_q` query tokens each into the parts of `grid`, as
+// the kernel of `config` does.
 HostSchedule make_host_schedule(std::span<const int> seq_lens, int seqlen_q,
-                                const ScheduleConfig& config, int num_parts);
+                                const ScheduleConfig& config, const DecodeGrid& grid);
 
 }  // namespace attnjit

@@ -19,6 +19,7 @@ AttentionDescriptor mla_decode_descriptor(const MlaDecodeShape& shape) {
     descriptor.window_right = 0;
   }
   descriptor.has_sinks = shape.has_sinks;
+  descriptor.batch_invariant = shape.batch_invariant;
   return descriptor;
 }
 

@@ -5,10 +5,11 @@
 
 #include "device/softmax_math.cuh"
 
-// A head's sink in units of log2; 0 without sinks.
+// A head's sink in units of log2; 0 without sinks. Rounded by itself, so that it does not depend on
+// what the compiler makes of the place.
 template <bool has_sinks>
 __device__ __forceinline__ float load_sink(const float* sinks, int head) {
-  return has_sinks ? sinks[head] * log2_e : 0.0f;
+  return has_sinks ? __fmul_rn(sinks[head], log2_e) : 0.0f;
 }
 
 // What the weighted sum of values of a row that sees something is divided by: `sum`, relative to

@@ -82,12 +82,14 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
   unsigned parity = 0;
   unsigned q_parity = 0;
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
+  bool is_first = true;
   const auto begin = [&](int request) {
-    if (request > part.first_request) {
+    if (!is_first) {
       wait(shared_address(&shared.barriers.q_empty), q_parity);  // the rows before are not read
       load_queries(arguments, shared, request, warp * 32 + lane);
       q_parity ^= 1;
     }
+    is_first = false;
   };
   const QueryRange queries = queries_of_block(arguments);
   for_each_tile(arguments.call, part, queries, first, lane, begin,

@@ -1,5 +1,5 @@
 // Where the tiles of a part lie in a paged cache, looked up by one warp ahead of the copies: 32
-// pages at a time, one per lane, and the next request's while this one's tiles are on their way.
+// pages at a time, one per lane, and the next range's while this one's tiles are on their way.
 #pragma once
 
 #include "kernel_config.cuh"
@@ -18,10 +18,11 @@ static_assert(config::page_size % page_tokens == 0 && page_tokens % 8 == 0,
 constexpr int tiles_per_page =
     config::page_size < tile_tokens ? 1 : config::page_size / tile_tokens;
 
-__device__ __forceinline__ DecodeRange range_of(
-    const attnjit::kernel_interface::PagedDecodeArguments& call,
-    const attnjit::kernel_interface::SchedulePart& part, const QueryRange& queries, int request) {
-  return decode_range(part, request, call.seq_lens, call.piece_offsets, queries, call.seqlen_q,
+__device__ __forceinline__ DecodeRange
+range_of(const attnjit::kernel_interface::PagedDecodeArguments& call,
+         const attnjit::kernel_interface::SchedulePart& part, const QueryRange& queries,
+         const RangeIndex& at) {
+  return decode_range(part, at, call.seq_lens, call.piece_offsets, queries, call.seqlen_q,
                       tile_tokens);
 }
 
@@ -65,12 +66,12 @@ __device__ __forceinline__ FirstTiles find_first_tiles(
   if (part.first_request >= end_request_of(part))
     return {};
   const int pages = has_window ? 0 : find_pages(call, part.first_request, part.first_block, lane);
-  const DecodeRange range = range_of(call, part, queries, part.first_request);
+  const DecodeRange range = range_of(call, part, queries, first_index(part));
   return {range, has_window ? find_pages(call, range.request, range.first_block, lane) : pages};
 }
 
-// Calls begin(request) for every request of the part, before its look-ups are waited for, and
-// load(range, block, page) for every tile, in order; lane i of the first pages_per_tile has the
+// Calls begin(request) for every request or chunk of the part, before its look-ups are waited for,
+// and load(range, block, page) for every tile, in order; lane i of the first pages_per_tile has the
 // tile's i-th page, and copies it. All lanes of one warp.
 template <typename Begin, typename Load>
 __device__ __forceinline__ void for_each_tile(
@@ -82,14 +83,16 @@ __device__ __forceinline__ void for_each_tile(
     return;
   int pages = first.pages;
   DecodeRange range = first.range;
-  for (int request = part.first_request;; ++request) {
-    begin(request);
-    const bool is_last = request + 1 == end_request;
-    int next_pages = is_last ? 0 : find_pages(call, request + 1, 0, lane);
-    const DecodeRange next = is_last ? range : range_of(call, part, queries, request + 1);
+  while (true) {
+    begin(range.request);
+    const RangeIndex after = index_after(range);
+    const bool is_last = after.request == end_request;
+    const int next_block = has_chunks ? after.chunk * chunk_blocks : 0;
+    int next_pages = is_last ? 0 : find_pages(call, after.request, next_block, lane);
+    const DecodeRange next = is_last ? range : range_of(call, part, queries, after);
     if constexpr (has_window) {
       if (!is_last)
-        next_pages = find_pages(call, request + 1, next.first_block, lane);
+        next_pages = find_pages(call, after.request, next.first_block, lane);
     }
     for (int block = range.first_block; has_tiles(range) && block < range.end_block; ++block) {
       const int ahead = (block - range.first_block) % (32 / pages_per_tile);

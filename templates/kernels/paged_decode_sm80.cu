@@ -333,19 +333,20 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   const int tiles = (num_rows + config::block_m - 1) / config::block_m;
 
   clear_padding<padded_qk - config::head_dim_qk>(shared);
-  for (int request = arguments.parts[blockIdx.y].first_request;; ++request) {
-    // Read again per request: kept over the main loop, it would push accumulators out of registers.
+  RangeIndex index = first_index(arguments.parts[blockIdx.y]);
+  while (true) {
+    // Read again per range: kept over the main loop, it would push accumulators out of registers.
     const SchedulePart part = arguments.parts[blockIdx.y];
     // Not end_request_of: it takes a register more over the loop, and there is none left on sm_100.
-    if (request > part.end_request)
+    if (index.request > part.end_request)
       break;
-    if (request == part.end_request && part.end_block == 0)
+    if (index.request == part.end_request && part.end_block == 0)
       break;
-    const DecodeRange range = decode_range(
-        part, request, arguments.seq_lens, arguments.piece_offsets,
-        queries_of_tile(blockIdx.x % tiles, num_rows), arguments.seqlen_q, config::block_n);
+    const DecodeRange range = decode_range(part, index, arguments.seq_lens, arguments.piece_offsets,
+                                           queries_of_tile(blockIdx.x % tiles, num_rows),
+                                           arguments.seqlen_q, config::block_n);
     Work work;
-    work.request = request;
+    work.request = range.request;
     work.kv_head = blockIdx.x / tiles;
     work.seqlen_kv = range.seqlen_kv;
     work.first_row = blockIdx.x % tiles * config::block_m;
@@ -353,5 +354,6 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
     work.first_block = range.first_block;
     work.end_block = range.end_block;
     process(shared, arguments, work, at, range.piece);
+    index = index_after(range);
   }
 }

@@ -286,8 +286,9 @@ __device__ __forceinline__ void consume(const SeesawDecodeArguments& arguments,
   unsigned q_parity = 0;
   if (at.consumer == 1 && part.first_request < end_request_of(part))
     load_queries(arguments, shared, part.first_request, at.warp * 32 + at.lane);
-  for (int request = part.first_request; request < end_request_of(part); ++request) {
-    const DecodeRange range = range_of(call, part, queries_of_block(arguments), request);
+  RangeIndex index = first_index(part);
+  while (index.request < end_request_of(part)) {
+    const DecodeRange range = range_of(call, part, queries_of_block(arguments), index);
     const RowRange rows = row_range(arguments, range, at);
     RunningSoftmax softmax;
     reset(softmax);
@@ -305,6 +306,7 @@ __device__ __forceinline__ void consume(const SeesawDecodeArguments& arguments,
       release(shared.barriers.q_empty, at);
     }
     store_output(call, range, rows, softmax, at, out);
+    index = index_after(range);
   }
 }
 

@@ -185,8 +185,9 @@ __device__ __forceinline__ void consume(const SwappedDecodeArguments& arguments,
   const PagedDecodeArguments& call = arguments.call;
   RingPosition ring;
   unsigned loads = 0;  // of queries
-  for (int request = part.first_request; request < end_request_of(part); ++request) {
-    const DecodeRange range = range_of(call, part, queries_of_block(call), request);
+  RangeIndex index = first_index(part);
+  while (index.request < end_request_of(part)) {
+    const DecodeRange range = range_of(call, part, queries_of_block(call), index);
     RunningSoftmax softmax;
     reset(softmax);
     Output out;
@@ -210,6 +211,7 @@ __device__ __forceinline__ void consume(const SwappedDecodeArguments& arguments,
       }
     }
     finish_request(call, shared, range, at, softmax, out);
+    index = index_after(range);
   }
 }
 

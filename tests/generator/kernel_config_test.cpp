@@ -32,9 +32,10 @@ TEST_CASE("the JSON of a config holds the kernel's name and every field") {
   check_json_holds_every_field<CombineConfig>();
   check_json_holds_every_field<ScheduleConfig>();
   CHECK(to_json(KernelConfig(
-            CombineConfig{DataType::fp16, 512, PartialOrder::accumulators, 64, 16, true})) ==
+            CombineConfig{DataType::fp16, 512, PartialOrder::accumulators, 64, 16, 4, true})) ==
         "{\"kernel\":\"combine_splits\",\"dtype\":\"fp16\",\"head_dim_v\":512,"
-        "\"partial_order\":\"accumulators\",\"partial_rows\":64,\"num_warps\":16,"
+        "\"partial_order\":\"accumulators\",\"partial_rows\":64,\"num_warps\":16,\"segment_"
+        "pieces\":4,"
         "\"overlaps_attention\":true,\"has_sinks\":false}");
 }
 

@@ -50,6 +50,19 @@ TEST_CASE("workspace holds two pieces per part, of whole tiles, with a state for
   CHECK(lines_per_request(grid, rows) == 12);
 }
 
+TEST_CASE("a batch-invariant workspace holds every chunk of every request") {
+  AttentionDescriptor descriptor = test::latent_decode(16);
+  descriptor.batch_invariant = true;
+  const auto configs = select_configs(descriptor, h200());
+  const auto& combine = std::get<CombineConfig>(configs[1]);
+  const auto& schedule = std::get<ScheduleConfig>(configs[2]);
+  const DecodeGrid grid = make_decode_grid(decode_tile(configs[0]), h200(), 1, 1);
+  const DecodeGrid chunked = with_chunks(grid, schedule, 10, 8193);
+  CHECK(chunked.most_chunks == 17);  // of 512 keys
+  CHECK(workspace_bytes(chunked, combine) == std::int64_t{10} * 17 * 16 * (512 + 2) * 4);
+  CHECK(with_chunks(grid, schedule, 10, 1).most_chunks == 1);
+}
+
 TEST_CASE("sizes that no tile, device or call has are refused, never divided by") {
   constexpr int huge = std::numeric_limits<int>::max();
   const DecodeTile tile = latent_tile(16);

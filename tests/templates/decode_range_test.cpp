@@ -56,8 +56,9 @@ std::vector<int> count_takes(const Schedule& schedule, const Lengths& seq_lens, 
     if (request < part.first_request || request >= end_request_of(part)) {
       continue;
     }
-    const DecodeRange range = decode_range(
-        part, request, seq_lens.data(), schedule.piece_offsets.data(), queries, seqlen_q, block_n);
+    const DecodeRange range =
+        decode_range(part, {request, 0}, seq_lens.data(), schedule.piece_offsets.data(), queries,
+                     seqlen_q, block_n);
     for (int block = range.first_block; block < range.end_block; ++block) {
       takes.at(static_cast<std::size_t>(block)) += 1;
     }

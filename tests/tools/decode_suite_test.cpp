@@ -16,14 +16,9 @@ namespace {
 
 // The attention kernel that serves the case on an H200.
 std::string kernel_of(const check::SuiteCase& suite_case) {
-  const AttentionDescriptor& descriptor = suite_case.decode_case.descriptor;
-  for (const KernelCandidate& candidate :
-       attention_candidates(descriptor, find_target_device("h200").value())) {
-    if (candidate.unmet.empty()) {
-      return candidate.kernel;
-    }
-  }
-  return "";
+  return std::string(kernel_name(
+      select_configs(suite_case.decode_case.descriptor, find_target_device("h200").value())
+          .front()));
 }
 
 TEST_CASE("every case of the suite is legal, with queries that its descriptor allows") {
@@ -45,8 +40,9 @@ TEST_CASE("every attention kernel is checked at edges, with every plan, layout a
   }
   for (const char* group :
        {"edge lengths", "many requests", "plan host", "plan stale", "scale negative or tiny",
-        "permuted pages, equal to the bit", "page size 8", "page size 16", "page size 32",
-        "page size 64", "page size 256", "head dims, v a prefix of k"}) {
+        "permuted pages, equal to the bit", "batch-invariant, equal to the bit", "batch-invariant",
+        "page size 8", "page size 16", "page size 32", "page size 64", "page size 256",
+        "head dims, v a prefix of k"}) {
     INFO(group);
     CHECK(kernels[group] == all);
   }
@@ -74,6 +70,7 @@ TEST_CASE("every attention kernel is checked with every kind of window and with 
                                   "sliding window, permuted pages",
                                   "sinks",
                                   "sinks and sliding window",
+                                  "sinks and sliding window, batch-invariant",
                                   "sink oracle"};
   for (const int width : {1, 63, 64, 65, 128, 4096, 1 << 20}) {
     wanted.insert("sliding window, width " + std::to_string(width));

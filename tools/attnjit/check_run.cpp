@@ -47,15 +47,7 @@ void prepare_all(AttentionRuntime& runtime, int device, const std::vector<SuiteC
 
 check::DecodeCheckResult run_case(check::DecodeChecker& checker, const SuiteCase& suite_case) {
   try {
-    switch (suite_case.kind) {
-      case check::CheckKind::permutation:
-        return checker.check_permutation(suite_case.decode_case);
-      case check::CheckKind::sink_oracle:
-        return checker.check_sink_oracle(suite_case.decode_case);
-      case check::CheckKind::reference:
-        break;
-    }
-    return checker.check(suite_case.decode_case);
+    return checker.check(suite_case);
   } catch (const std::exception& error) {
     check::DecodeCheckResult result;
     result.failure = error.what();

@@ -201,6 +201,38 @@ void add_permutations(Suite& suite) {
   }
 }
 
+// Lengths from nothing to many chunks, long ones before and behind short ones.
+std::vector<int> invariant_lengths(int batch) {
+  std::vector<int> lengths = varied_lengths(batch, 2500, static_cast<std::uint64_t>(batch));
+  lengths.front() = 9000;
+  lengths.back() = 0;
+  lengths[lengths.size() / 2] = 20000;
+  return lengths;
+}
+
+void add_batch_invariance(Suite& suite) {
+  for (AttentionDescriptor descriptor : {gqa_descriptor(12, 4, 128, 2), mla_descriptor(16, 1),
+                                         mla_descriptor(16, 2), mla_descriptor(128, 1)}) {
+    descriptor.batch_invariant = true;
+    for (const PlanSource plan : {PlanSource::device, PlanSource::host}) {
+      for (const int batch : {3, 64}) {
+        add(suite, "batch-invariant, equal to the bit", descriptor, descriptor.max_seqlen_q,
+            invariant_lengths(batch));
+        suite.back().kind = CheckKind::batch;
+        suite.back().decode_case.plan = plan;
+      }
+    }
+    for (const PlanSource plan : {PlanSource::device, PlanSource::host, PlanSource::stale}) {
+      for (const std::vector<int>& lengths :
+           {varied_lengths(1, 30000, 1), varied_lengths(300, 100, 3), invariant_lengths(7),
+            equal_lengths(1, 163840)}) {
+        add(suite, "batch-invariant", descriptor, descriptor.max_seqlen_q, lengths);
+        suite.back().decode_case.plan = plan;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 AttentionDescriptor mla_descriptor(int num_q_heads, int max_seqlen_q) {
@@ -234,6 +266,7 @@ std::vector<SuiteCase> decode_suite() {
   add_edges(suite);
   add_plans(suite);
   add_permutations(suite);
+  add_batch_invariance(suite);
   Suite windows = window_suite();
   std::move(windows.begin(), windows.end(), std::back_inserter(suite));
   return suite;

@@ -148,6 +148,22 @@ void add_sinks(Suite& suite) {
   }
 }
 
+// Chunks count from the first visible block.
+void add_batch_invariant(Suite& suite) {
+  for (AttentionDescriptor descriptor : kernel_descriptors()) {
+    descriptor.batch_invariant = true;
+    for (const int width : {100, 4096}) {
+      for (const std::vector<int>& lengths : window_lengths()) {
+        for (const PlanSource plan : {PlanSource::device, PlanSource::host, PlanSource::stale}) {
+          add(suite, "sinks and sliding window, batch-invariant",
+              with_sinks(with_width(descriptor, width)), 2, lengths)
+              .decode_case.plan = plan;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<SuiteCase> window_suite() {
@@ -158,6 +174,7 @@ std::vector<SuiteCase> window_suite() {
   add_window_layouts(suite);
   add_window_plans(suite);
   add_sinks(suite);
+  add_batch_invariant(suite);
   return suite;
 }
 

@@ -15,8 +15,9 @@ struct MlaDecodeShape {
   int kv_lora_rank = 512;     // columns of V
   int qk_rope_head_dim = 64;  // columns of K after those of V
   DataType dtype = DataType::bf16;
-  int window_left = -1;    // keys before a query's own that it sees; -1 = all
-  bool has_sinks = false;  // a logit per query head in the softmax's denominator
+  int window_left = -1;          // keys before a query's own that it sees; -1 = all
+  bool has_sinks = false;        // a logit per query head in the softmax's denominator
+  bool batch_invariant = false;  // as AttentionDescriptor::batch_invariant
 };
 
 AttentionDescriptor mla_decode_descriptor(const MlaDecodeShape& shape);

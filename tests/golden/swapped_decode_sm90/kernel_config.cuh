@@ -16,5 +16,6 @@ constexpr int window_right = -1;  // keys of a window after it; unused without o
 constexpr bool has_sinks = false;  // a logit per query head joins the softmax's denominator
 constexpr int block_rows = 16;  // query rows, N of the products
 constexpr int ring_boxes = 9;  // boxes of 64 tokens by 64 columns in a consumer's ring
+constexpr int chunk_blocks = 0;  // every request is cut at multiples of so many; 0: by the batch
 constexpr int shared_memory_bytes = 223232;  // dynamic shared memory of a block
 }  // namespace config

@@ -8,4 +8,5 @@ constexpr MaskKind mask = MaskKind::sliding_window;
 constexpr int window_left = 100;
 constexpr int window_right = 1;
 constexpr int q_per_kv = 3;
+constexpr int chunk_blocks = 0;
 }  // namespace config
