@@ -220,19 +220,18 @@ __device__ __forceinline__ void process_pair(const PagedDecodeArguments& call,
     if (is_last)
       release(shared.barriers.q_empty, at);
   }
-  if (!is_first) {
-    sync_named_barrier<consumer_threads>(probabilities_ready);
-    adopt_maxima(softmax, shared.maxima[0], at.warp, at.lane, before_first_product);
-  }
-  if (is_first || has_second) {
-    take_softmax(call, shared, rows, tile, at, scores, probabilities, softmax,
-                 before_second_product);
-  }
   if (is_first) {
-    before_first_product[0] = before_second_product[0];
-    before_first_product[1] = before_second_product[1];
+    take_softmax(call, shared, rows, tile, at, scores, probabilities, softmax,
+                 before_first_product);
     if (has_second)
       sync_named_barrier<consumer_threads>(scores_started + 1);
+  } else {
+    sync_named_barrier<consumer_threads>(probabilities_ready);
+    adopt_maxima(softmax, shared.maxima[0], at.warp, at.lane, before_first_product);
+    if (has_second) {
+      take_softmax(call, shared, rows, tile, at, scores, probabilities, softmax,
+                   before_second_product);
+    }
   }
   if (!is_first_pair)  // before, the output is zeros
     rescale(out, before_first_product);
