@@ -75,23 +75,19 @@ __device__ __forceinline__ void load_queries(const SeesawDecodeArguments& argume
 // its share of a request's query rows, but for the first request's: a consumer loads those, so that
 // neither waits. The first tile of a request is always tile 0.
 __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
-                                        SharedStorage& shared, const SchedulePart& part,
-                                        const FirstTiles& first, int warp, int lane) {
+                                        SharedStorage& shared, const SchedulePart& part, int warp,
+                                        int lane) {
   const int tile = warp / 2;
   const int half = warp % 2;
   unsigned parity = 0;
   unsigned q_parity = 0;
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
-  bool is_first = true;
-  const auto begin = [&](int request) {
-    if (!is_first) {
-      wait(shared_address(&shared.barriers.q_empty), q_parity);  // the rows before are not read
-      load_queries(arguments, shared, request, warp * 32 + lane);
-      q_parity ^= 1;
-    }
-    is_first = false;
+  const auto go_on = [&](int request) {
+    wait(shared_address(&shared.barriers.q_empty), q_parity);  // the rows before are not read
+    load_queries(arguments, shared, request, warp * 32 + lane);
+    q_parity ^= 1;
   };
-  for_each_tile(arguments.call, part, first, lane, begin,
+  for_each_tile(arguments.call, part, lane, go_on,
                 [&](const DecodeRange& range, int block, int page) {
                   if ((block - range.first_block) % 2 != tile)
                     return;

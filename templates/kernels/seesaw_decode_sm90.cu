@@ -306,8 +306,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
     seesaw_decode_sm90(const __grid_constant__ SeesawDecodeArguments arguments) {
   extern __shared__ unsigned char shared_bytes[];
   SharedStorage& shared = align_storage<SharedStorage>(shared_bytes);
+  // On its way while barriers get ready and the roles fetch their code.
   const SchedulePart part = arguments.call.parts[blockIdx.y];
-  const FirstTiles first = find_first_tiles(arguments.call, part, threadIdx.x % 32);
   init_barriers(shared.barriers);
   launch_dependent_grids();  // the combine kernel waits for this grid's end by itself
   const int warpgroup = warp_uniform(threadIdx.x / warpgroup_threads);
@@ -315,7 +315,7 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   const int lane = threadIdx.x % 32;
   if (warpgroup == num_consumers) {
     decrease_registers<producer_registers>();
-    produce(arguments, shared, part, first, warp, lane);
+    produce(arguments, shared, part, warp, lane);
   } else {
     increase_registers<consumer_registers>();
     consume(arguments, shared, part, {warpgroup, warp, lane});
