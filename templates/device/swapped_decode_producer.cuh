@@ -44,7 +44,7 @@ __device__ __forceinline__ void load_boxes(const SwappedDecodeArguments& argumen
     if (i == share && lane == 0)
       arrive_expect_bytes(full, boxes * box_elements * 2);
     load_tensor(shared_address(&storage.kv[slot][first_element]), arguments.kv, full, policy,
-                box_at(i, consumer) * box_columns, token % config::page_size, blockIdx.x, page,
+                box_at(i, consumer) * box_columns, token % config::page_size, blockIdx.y, page,
                 batch);
   }
 }
@@ -60,7 +60,7 @@ __device__ __forceinline__ void load_queries(const SwappedDecodeArguments& argum
 #pragma unroll 1
   for (int box = 0; box < num_boxes; ++box) {
     load_tensor(shared_address(shared.queries[stage].boxes[box]), arguments.q, full,
-                box * box_columns, blockIdx.x * config::q_per_kv, 0, request);
+                box * box_columns, blockIdx.y * config::q_per_kv, 0, request);
   }
 }
 
