@@ -4,6 +4,7 @@
 #pragma once
 
 #include "device/barrier_sm90.cuh"
+#include "device/opaque_value.cuh"
 #include "device/partial_results.cuh"
 #include "device/partial_values.cuh"
 #include "device/seesaw_decode_softmax.cuh"
@@ -167,9 +168,8 @@ __device__ __forceinline__ void store_final(
 __device__ __forceinline__ void store_output(
     const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
     const RowRange& rows, const RunningSoftmax& softmax, const Position& at, const Output& out) {
-  if (range.piece >= 0) {
+  if (range.piece >= 0)
     store_partial(call, range, rows, softmax, at, out);
-  } else {
+  if (opaque(range.piece) < 0)
     store_final(call, range, rows, softmax, at, out);
-  }
 }

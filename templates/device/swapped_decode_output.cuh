@@ -6,6 +6,7 @@
 
 #include "device/barrier_sm90.cuh"
 #include "device/decode_range.cuh"
+#include "device/opaque_value.cuh"
 #include "device/partial_results.cuh"
 #include "device/partial_values.cuh"
 #include "device/swapped_decode_softmax.cuh"
@@ -197,9 +198,8 @@ __device__ __forceinline__ void finish_request(const PagedDecodeArguments& call,
   }
   take_over(shared.merge[1 - at.consumer], at, softmax, final);
   sync_named_barrier<consumer_threads>(merge_barrier);  // what was handed over is read
-  if (range.piece >= 0) {
+  if (range.piece >= 0)
     store_partial(call, range, at, softmax, final);
-  } else {
+  if (opaque(range.piece) < 0)
     store_final(call, range, at, softmax, final);
-  }
 }

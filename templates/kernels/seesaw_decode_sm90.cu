@@ -12,6 +12,7 @@
 #include "device/barrier_sm90.cuh"
 #include "device/launch_sm90.cuh"
 #include "device/matrix_descriptor_sm90.cuh"
+#include "device/opaque_value.cuh"
 #include "device/registers_sm90.cuh"
 #include "device/seesaw_decode_block.cuh"
 #include "device/seesaw_decode_output.cuh"
@@ -75,15 +76,10 @@ __device__ __forceinline__ void clear_past_end(SharedStorage& shared, const RowR
   sync_consumer(at.consumer);  // all rows are cleared
 }
 
-// Keeps the compiler from computing what follows from `value` once and for all before a loop, which
-// would take a register for every descriptor of a tile.
-__device__ __forceinline__ unsigned recomputed(unsigned value) {
-  asm volatile("" : "+r"(value));
-  return value;
-}
-
+// Computed from the address each time: kept over the loop, every descriptor of a tile would take a
+// register.
 __device__ __forceinline__ unsigned long long box_descriptor(const Element* box) {
-  return make_matrix_descriptor(recomputed(warp_uniform(shared_address(box))), box_bytes, 1024,
+  return make_matrix_descriptor(opaque(warp_uniform(shared_address(box))), box_bytes, 1024,
                                 Swizzle::b128);
 }
 
@@ -316,7 +312,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   if (warpgroup == num_consumers) {
     decrease_registers<producer_registers>();
     produce(arguments, shared, part, warp, lane);
-  } else {
+  }
+  if (opaque(warpgroup) != num_consumers) {
     increase_registers<consumer_registers>();
     consume(arguments, shared, part, {warpgroup, warp, lane});
   }

@@ -9,6 +9,7 @@
 #include "device/barrier_sm90.cuh"
 #include "device/launch_sm90.cuh"
 #include "device/matrix_descriptor_sm90.cuh"
+#include "device/opaque_value.cuh"
 #include "device/registers_sm90.cuh"
 #include "device/swapped_decode_block.cuh"
 #include "device/swapped_decode_output.cuh"
@@ -226,7 +227,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
     decrease_registers<producer_registers>();
     if (warp < num_consumers * warps_per_ring)
       produce(arguments, shared, part, warp, lane);
-  } else {
+  }
+  if (opaque(warpgroup) != num_consumers) {
     increase_registers<consumer_registers>();
     consume(arguments, shared, part, {warpgroup, warp, lane});
   }
