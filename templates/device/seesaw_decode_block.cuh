@@ -4,7 +4,6 @@
 #pragma once
 
 #include "device/latent_decode_block.cuh"
-#include "interface/seesaw_decode_arguments.h"
 
 constexpr int block_rows = 64;                           // M of both products
 constexpr int half_columns = config::head_dim_v / 2;     // of the output, one consumer's
@@ -17,10 +16,9 @@ static_assert(num_boxes > num_value_boxes,
 
 // The rows of a block are a tile of those of its kv head.
 __device__ __forceinline__ QueryRange
-queries_of_block(const attnjit::kernel_interface::SeesawDecodeArguments& arguments) {
-  const int first_row = blockIdx.x % arguments.row_tiles * block_rows;
-  return queries_of_rows(first_row,
-                         min(first_row + block_rows, arguments.call.seqlen_q * config::q_per_kv));
+queries_of_block(const attnjit::kernel_interface::PagedDecodeArguments& call) {
+  const int first_row = blockIdx.x * block_rows;
+  return queries_of_rows(first_row, min(first_row + block_rows, call.seqlen_q * config::q_per_kv));
 }
 
 // A tile is loaded and released by quarters of V, two per consumer. The boxes that are no part of V

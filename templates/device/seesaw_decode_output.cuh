@@ -5,6 +5,7 @@
 
 #include "device/attention_sink.cuh"
 #include "device/barrier_sm90.cuh"
+#include "device/opaque_value.cuh"
 #include "device/partial_results.cuh"
 #include "device/partial_values.cuh"
 #include "device/seesaw_decode_softmax.cuh"
@@ -25,20 +26,19 @@ __device__ __forceinline__ int row_of(const RowRange& rows, const Position& at, 
 }
 
 __device__ __forceinline__ RowRange
-row_range(const attnjit::kernel_interface::SeesawDecodeArguments& arguments,
-          const DecodeRange& range, const Position& at) {
+row_range(const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
+          const Position& at) {
   RowRange rows;
   rows.seqlen_kv = range.seqlen_kv;
-  rows.kv_head = blockIdx.x / arguments.row_tiles;
-  rows.first = blockIdx.x % arguments.row_tiles * block_rows;
+  rows.kv_head = blockIdx.y;
+  rows.first = blockIdx.x * block_rows;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = row_of(rows, at, half);
-    const bool is_valid = row < arguments.call.seqlen_q * config::q_per_kv;
+    const bool is_valid = row < call.seqlen_q * config::q_per_kv;
     const int query = row / config::q_per_kv;
-    rows.keys[half].begin = visible_keys(range.seqlen_kv, arguments.call.seqlen_q, query).begin;
-    rows.keys[half].end =
-        is_valid ? visible_keys(range.seqlen_kv, arguments.call.seqlen_q, query).end : 0;
+    rows.keys[half].begin = visible_keys(range.seqlen_kv, call.seqlen_q, query).begin;
+    rows.keys[half].end = is_valid ? visible_keys(range.seqlen_kv, call.seqlen_q, query).end : 0;
   }
   return rows;
 }
@@ -172,9 +172,8 @@ __device__ __forceinline__ void store_final(
 __device__ __forceinline__ void store_output(
     const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
     const RowRange& rows, const RunningSoftmax& softmax, const Position& at, const Output& out) {
-  if (range.piece >= 0) {
+  if (range.piece >= 0)
     store_partial(call, range, rows, softmax, at, out);
-  } else {
+  if (opaque(range.piece) < 0)
     store_final(call, range, rows, softmax, at, out);
-  }
 }

@@ -7,6 +7,7 @@
 #include "device/attention_sink.cuh"
 #include "device/barrier_sm90.cuh"
 #include "device/decode_range.cuh"
+#include "device/opaque_value.cuh"
 #include "device/partial_results.cuh"
 #include "device/partial_values.cuh"
 #include "device/swapped_decode_softmax.cuh"
@@ -112,7 +113,7 @@ __device__ __forceinline__ void store_partial(const PagedDecodeArguments& call,
                                               const DecodeRange& range, const Position& at,
                                               const RunningSoftmax& softmax,
                                               const FinalOutput& out) {
-  const long long tile = tile_index(call.partial, call.num_kv_heads, range.piece, blockIdx.x, 0);
+  const long long tile = tile_index(call.partial, call.num_kv_heads, range.piece, blockIdx.y, 0);
   constexpr int lines = lines_of_tile(rows, config::head_dim_v);
   constexpr int consumer_lines = lines / num_consumers;
   Element* values = call.partial.out +
@@ -157,7 +158,7 @@ __device__ __forceinline__ void store_final(const PagedDecodeArguments& call,
       const float sum = softmax.sum[j][c];
       const bool sees_nothing = sum == 0.0f;
       const int query = row / config::q_per_kv;
-      const int head = blockIdx.x * config::q_per_kv + row % config::q_per_kv;
+      const int head = blockIdx.y * config::q_per_kv + row % config::q_per_kv;
       const float sink = load_sink<config::has_sinks>(call.sinks, head);
       const float scale = sees_nothing ? 0.0f
                                        : reciprocal_approximate(denominator<config::has_sinks>(
@@ -201,9 +202,8 @@ __device__ __forceinline__ void finish_request(const PagedDecodeArguments& call,
   }
   take_over(shared.merge[1 - at.consumer], at, softmax, final);
   sync_named_barrier<consumer_threads>(merge_barrier);  // what was handed over is read
-  if (range.piece >= 0) {
+  if (range.piece >= 0)
     store_partial(call, range, at, softmax, final);
-  } else {
+  if (opaque(range.piece) < 0)
     store_final(call, range, at, softmax, final);
-  }
 }

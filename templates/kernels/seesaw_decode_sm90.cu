@@ -1,5 +1,5 @@
 // Split-KV decode for many query rows over a latent cache (MLA), by wgmma and TMA: 64 query rows on
-// M. Grid: x = row tiles * kv heads, y = parts of the schedule; the row tiles of a part read the
+// M. Grid: x = row tiles, y = kv heads, z = parts of the schedule; the row tiles of a part read the
 // same pages and are launched as a cluster, so that they start together.
 //
 // The output of 64 rows fills half the register file, so the two consumer warpgroups hold one half
@@ -12,7 +12,7 @@
 #include "device/barrier_sm90.cuh"
 #include "device/launch_sm90.cuh"
 #include "device/matrix_descriptor_sm90.cuh"
-#include "device/recomputed.cuh"
+#include "device/opaque_value.cuh"
 #include "device/registers_sm90.cuh"
 #include "device/seesaw_decode_block.cuh"
 #include "device/seesaw_decode_output.cuh"
@@ -56,12 +56,15 @@ struct Tile {
   unsigned parity;  // of its place's barriers
 };
 
-// Zeroes V rows [first_row, end_row) of this consumer's tile.
+// V rows that no query sees, past the sequence's end or before a window, hold anything, NaN too,
+// and 0 * NaN is NaN: zero rows [first_row, end_row), if any, of this consumer's tile.
 __device__ __forceinline__ void clear_rows(SharedStorage& shared, const Tile& tile, int first_row,
-                                           int end_row, const Position& at) {
+                                           int num_rows, const Position& at) {
+  if (num_rows <= 0)
+    return;
   for (int quarter = 0; quarter < 4; ++quarter)
     wait(shared_address(&shared.barriers.full[at.consumer][quarter]), tile.parity);
-  const int chunks = (end_row - first_row) * 8;  // of 16 bytes, in one box
+  const int chunks = num_rows * 8;  // of 16 bytes, in one box
 #pragma unroll 1
   for (int box = 0; box < num_value_boxes; ++box) {
     Element* rows_to_clear = &shared.kv[at.consumer][box][first_row * box_columns];
@@ -73,25 +76,10 @@ __device__ __forceinline__ void clear_rows(SharedStorage& shared, const Tile& ti
   sync_consumer(at.consumer);  // all rows are cleared
 }
 
-// V rows that no query sees, past the sequence's end or before a window, hold anything, NaN too,
-// and 0 * NaN is NaN: zero them.
-__device__ __forceinline__ void clear_hidden_rows(SharedStorage& shared, const RowRange& rows,
-                                                  int seqlen_q, const Tile& tile,
-                                                  const Position& at) {
-  const int end_row = rows.seqlen_kv - tile.first_token;
-  if (end_row < tile_tokens)
-    clear_rows(shared, tile, end_row, tile_tokens, at);
-  if constexpr (has_window) {
-    const int first_key =
-        visible_keys(rows.seqlen_kv, seqlen_q, rows.first / config::q_per_kv).begin;
-    if (first_key > tile.first_token)
-      clear_rows(shared, tile, 0, first_key - tile.first_token, at);
-  }
-}
-
-// Recomputed: a register for every descriptor of a tile would be too many.
+// Computed from the address each time: kept over the loop, every descriptor of a tile would take a
+// register.
 __device__ __forceinline__ unsigned long long box_descriptor(const Element* box) {
-  return make_matrix_descriptor(recomputed(warp_uniform(shared_address(box))), box_bytes, 1024,
+  return make_matrix_descriptor(opaque(warp_uniform(shared_address(box))), box_bytes, 1024,
                                 Swizzle::b128);
 }
 
@@ -218,7 +206,13 @@ __device__ __forceinline__ void process_pair(const PagedDecodeArguments& call,
   Scores scores;
   Probabilities probabilities;
   if (is_first || has_second) {
-    clear_hidden_rows(shared, rows, call.seqlen_q, tile, at);
+    const int past_end = rows.seqlen_kv - tile.first_token;
+    clear_rows(shared, tile, past_end, tile_tokens - past_end, at);
+    if constexpr (has_window) {
+      const int first_key =
+          visible_keys(rows.seqlen_kv, call.seqlen_q, rows.first / config::q_per_kv).begin;
+      clear_rows(shared, tile, 0, first_key - tile.first_token, at);
+    }
     if (!is_first)
       sync_named_barrier<consumer_threads>(scores_started);
     start_scores(shared, tile, at, scores);
@@ -229,19 +223,18 @@ __device__ __forceinline__ void process_pair(const PagedDecodeArguments& call,
     if (is_last)
       release(shared.barriers.q_empty, at);
   }
-  if (!is_first) {
-    sync_named_barrier<consumer_threads>(probabilities_ready);
-    adopt_maxima(softmax, shared.maxima[0], at.warp, at.lane, before_first_product);
-  }
-  if (is_first || has_second) {
-    take_softmax(call, shared, rows, tile, at, scores, probabilities, softmax,
-                 before_second_product);
-  }
   if (is_first) {
-    before_first_product[0] = before_second_product[0];
-    before_first_product[1] = before_second_product[1];
+    take_softmax(call, shared, rows, tile, at, scores, probabilities, softmax,
+                 before_first_product);
     if (has_second)
       sync_named_barrier<consumer_threads>(scores_started + 1);
+  } else {
+    sync_named_barrier<consumer_threads>(probabilities_ready);
+    adopt_maxima(softmax, shared.maxima[0], at.warp, at.lane, before_first_product);
+    if (has_second) {
+      take_softmax(call, shared, rows, tile, at, scores, probabilities, softmax,
+                   before_second_product);
+    }
   }
   if (!is_first_pair)  // before, the output is zeros
     rescale(out, before_first_product);
@@ -285,11 +278,11 @@ __device__ __forceinline__ void consume(const SeesawDecodeArguments& arguments,
   unsigned parity = 0;
   unsigned q_parity = 0;
   if (at.consumer == 1 && part.first_request < end_request_of(part))
-    load_queries(arguments, shared, part.first_request, at.warp * 32 + at.lane);
+    load_queries(call, shared, part.first_request, at.warp * 32 + at.lane);
   RangeIndex index = first_index(part);
   while (index.request < end_request_of(part)) {
-    const DecodeRange range = range_of(call, part, queries_of_block(arguments), index);
-    const RowRange rows = row_range(arguments, range, at);
+    const DecodeRange range = range_of(call, part, queries_of_block(call), index);
+    const RowRange rows = row_range(call, range, at);
     RunningSoftmax softmax;
     reset(softmax);
     Output out;
@@ -316,9 +309,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
     seesaw_decode_sm90(const __grid_constant__ SeesawDecodeArguments arguments) {
   extern __shared__ unsigned char shared_bytes[];
   SharedStorage& shared = align_storage<SharedStorage>(shared_bytes);
-  const SchedulePart part = arguments.call.parts[blockIdx.y];
-  const FirstTiles first =
-      find_first_tiles(arguments.call, part, queries_of_block(arguments), threadIdx.x % 32);
+  // On its way while barriers get ready and the roles fetch their code.
+  const SchedulePart part = arguments.call.parts[blockIdx.z];
   init_barriers(shared.barriers);
   launch_dependent_grids();  // the combine kernel waits for this grid's end by itself
   const int warpgroup = warp_uniform(threadIdx.x / warpgroup_threads);
@@ -326,8 +318,9 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   const int lane = threadIdx.x % 32;
   if (warpgroup == num_consumers) {
     decrease_registers<producer_registers>();
-    produce(arguments, shared, part, first, warp, lane);
-  } else {
+    produce(arguments, shared, part, warp, lane);
+  }
+  if (opaque(warpgroup) != num_consumers) {
     increase_registers<consumer_registers>();
     consume(arguments, shared, part, {warpgroup, warp, lane});
   }
