@@ -37,13 +37,14 @@ std::string describe(const DecodeCase& decode_case) {
       std::minmax_element(decode_case.seq_lens.begin(), decode_case.seq_lens.end());
   const std::string lengths = *shortest == *longest ? fmt::format("{}", *longest)
                                                     : fmt::format("{}-{}", *shortest, *longest);
-  return fmt::format("{} {}/{} h {}/{} {} page {} {} {} | b {} s_q {} s_k {} | {} plan {}",
+  return fmt::format("{} {}/{} h {}/{} {} page {} {} {}{} | b {} s_q {} s_k {} | {} plan {}",
                      descriptor.value_source == ValueSource::prefix_of_k ? "mla" : "gqa",
                      descriptor.head_dim_qk, descriptor.head_dim_v, descriptor.num_q_heads,
                      descriptor.num_kv_heads, to_string(descriptor.dtype_q), descriptor.page_size,
                      to_string(descriptor.kv_layout_tag), to_string(descriptor.mask),
-                     decode_case.batch(), decode_case.seqlen_q, lengths,
-                     to_string(decode_case.arrangement), to_string(decode_case.plan));
+                     descriptor.batch_invariant ? " batch-invariant" : "", decode_case.batch(),
+                     decode_case.seqlen_q, lengths, to_string(decode_case.arrangement),
+                     to_string(decode_case.plan));
 }
 
 std::vector<int> equal_lengths(int batch, int length) {
