@@ -178,8 +178,8 @@ CombineConfig select_combine(const AttentionDescriptor& descriptor, const Target
   return config;
 }
 
-// A partial result is written once and read once, 4 bytes a value. Rows that only fill a tile up do
-// not count: few are written.
+// A partial result is written once and read once. Rows that only fill a tile up do not count: few
+// are written.
 int piece_units(const AttentionDescriptor& descriptor, int block_n) {
   const std::int64_t rows = std::int64_t{descriptor.max_seqlen_q} * descriptor.q_per_kv();
   const int columns = descriptor.value_source == ValueSource::prefix_of_k
@@ -187,7 +187,8 @@ int piece_units(const AttentionDescriptor& descriptor, int block_n) {
                           : descriptor.head_dim_qk + descriptor.head_dim_v;
   const std::int64_t block_bytes =
       std::int64_t{block_n} * columns * size_bytes(descriptor.dtype_kv);
-  const std::int64_t piece_bytes = rows * descriptor.head_dim_v * 4 * 2;
+  const std::int64_t piece_bytes =
+      rows * descriptor.head_dim_v * size_bytes(descriptor.dtype_out) * 2;
   return static_cast<int>(piece_bytes * kernel_interface::block_units / block_bytes);
 }
 

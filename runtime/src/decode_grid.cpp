@@ -118,7 +118,7 @@ std::int64_t lines_per_request(const DecodeGrid& grid, const CombineConfig& conf
 std::int64_t workspace_bytes(const DecodeGrid& grid, const CombineConfig& config) {
   const PartialTiles tiles = partial_tiles(grid, config);
   const std::size_t tile_bytes =
-      static_cast<std::size_t>(tiles.values) * sizeof(float) +
+      static_cast<std::size_t>(tiles.values) * sizeof(kernel_interface::PartialValue) +
       static_cast<std::size_t>(tiles.rows) * sizeof(kernel_interface::PartialState);
   return grid.max_pieces * grid.num_kv_heads * tiles.tiles * static_cast<std::int64_t>(tile_bytes);
 }

@@ -25,7 +25,7 @@ constexpr std::int64_t ceil_divide(std::int64_t value, std::int64_t divisor) {
 PartialResults partial_results(const DecodePlan& plan, void* workspace) {
   const DecodeGrid& grid = plan.grid();
   const PartialTiles tiles = partial_tiles(grid, plan.kernels().combine_config);
-  auto* out = static_cast<float*>(workspace);
+  auto* out = static_cast<kernel_interface::PartialValue*>(workspace);
   const std::int64_t count = grid.max_pieces * grid.num_kv_heads * tiles.tiles;
   return {out, reinterpret_cast<PartialState*>(out + count * tiles.values), tiles.tiles};
 }

@@ -58,7 +58,7 @@ __device__ __forceinline__ void merge_pieces(const Line& line, int group, int wa
       merged.sum[1] += weight[1] * pieces.states[i][1].sum;
 #pragma unroll
       for (int j = 0; j < lines_at_once; ++j)
-        add(merged.values[j], weight, pieces.values[i][j]);
+        add(merged.values[j], weight, values_of(pieces, i, j));
     }
   }
 }

@@ -55,7 +55,11 @@ __device__ __forceinline__ void merge_segment(const Line& line, int first_piece,
     for (int i = 0; i < at_once; ++i) {
       const float maximum[2] = {pieces.states[i][0].maximum, pieces.states[i][1].maximum};
       const float sum[2] = {pieces.states[i][0].sum, pieces.states[i][1].sum};
-      fold(segment, maximum, sum, pieces.values[i]);
+      float4 values[lines_at_once];
+#pragma unroll
+      for (int j = 0; j < lines_at_once; ++j)
+        values[j] = values_of(pieces, i, j);
+      fold(segment, maximum, sum, values);
     }
   }
 }

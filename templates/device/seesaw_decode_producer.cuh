@@ -43,10 +43,13 @@ __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments
   }
 }
 
-// The rows of this block's tile, zeros past the last: any strides, so no tensor map would do.
-__device__ __forceinline__ void load_queries(const PagedDecodeArguments& call,
-                                             SharedStorage& shared, int request, int kv_head,
-                                             int first_row, int thread) {
+// The rows of this block's tile, zeros past the last: any strides, so no tensor map would do. All
+// threads of one warpgroup.
+__device__ __forceinline__ void load_queries(const SeesawDecodeArguments& arguments,
+                                             SharedStorage& shared, int request, int thread) {
+  const PagedDecodeArguments& call = arguments.call;
+  const int kv_head = blockIdx.x / arguments.row_tiles;
+  const int first_row = blockIdx.x % arguments.row_tiles * block_rows;
   constexpr int chunks = box_columns / 8;  // of 16 bytes
   constexpr int rows_at_once = query_threads / chunks;
   static_assert(block_rows % rows_at_once == 0, "each thread loads as many rows");
@@ -68,8 +71,9 @@ __device__ __forceinline__ void load_queries(const PagedDecodeArguments& call,
   arrive_after_copies(shared_address(&shared.barriers.q_full));
 }
 
-// One of the warpgroup's four warps: each loads one half of one tile of every pair, and its share
-// of a request's query rows before the first pair. The first tile of a request is always tile 0.
+// One of the warpgroup's four warps: each loads one half of one tile of every pair, and before them
+// its share of a request's query rows, but for the first request's: a consumer loads those, so that
+// neither waits. The first tile of a request is always tile 0.
 __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
                                         SharedStorage& shared, const SchedulePart& part,
                                         const FirstTiles& first, int warp, int lane) {
@@ -78,21 +82,23 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
   unsigned parity = 0;
   unsigned q_parity = 0;
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
-  for_each_tile(
-      arguments.call, part, first, lane, [&](const DecodeRange& range, int block, int page) {
-        if (block == range.first_block) {
-          wait(shared_address(&shared.barriers.q_empty),
-               q_parity ^ 1);  // the rows before are not read
-          load_queries(arguments.call, shared, range.request, blockIdx.x / arguments.row_tiles,
-                       blockIdx.x % arguments.row_tiles * block_rows, warp * 32 + lane);
-          q_parity ^= 1;
-        }
-        if ((block - range.first_block) % 2 != tile)
-          return;
-        if (lane < pages_per_tile)
-          load_half(arguments, shared, tile, half, parity, policy, range.request,
-                    block * tile_tokens, page, lane);
-        __syncwarp();
-        parity ^= 1;
-      });
+  bool is_first = true;
+  const auto begin = [&](int request) {
+    if (!is_first) {
+      wait(shared_address(&shared.barriers.q_empty), q_parity);  // the rows before are not read
+      load_queries(arguments, shared, request, warp * 32 + lane);
+      q_parity ^= 1;
+    }
+    is_first = false;
+  };
+  for_each_tile(arguments.call, part, first, lane, begin,
+                [&](const DecodeRange& range, int block, int page) {
+                  if ((block - range.first_block) % 2 != tile)
+                    return;
+                  if (lane < pages_per_tile)
+                    load_half(arguments, shared, tile, half, parity, policy, range.request,
+                              block * tile_tokens, page, lane);
+                  __syncwarp();
+                  parity ^= 1;
+                });
 }

@@ -64,7 +64,8 @@ __device__ __forceinline__ void load_queries(const SwappedDecodeArguments& argum
   }
 }
 
-// One of the producer warps: two per consumer, the last loads query rows too.
+// One of the producer warps: two per consumer. The last loads query rows too, whether there are
+// keys or not: that is not known yet when the rows are.
 __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
                                         SharedStorage& shared, const SchedulePart& part,
                                         const FirstTiles& first, int warp, int lane) {
@@ -74,13 +75,13 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
   unsigned loads = 0;
   unsigned others = 0;  // tiles of the other consumer so far
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
+  const auto begin = [&](int request) {
+    if (has_queries && lane == 0)
+      load_queries(arguments, shared, loads, request);
+    ++loads;
+  };
   for_each_tile(
-      arguments.call, part, first, lane, [&](const DecodeRange& range, int block, int page) {
-        if (block == range.first_block) {
-          if (has_queries && lane == 0)
-            load_queries(arguments, shared, loads, range.request);
-          ++loads;
-        }
+      arguments.call, part, first, lane, begin, [&](const DecodeRange& range, int block, int page) {
         if ((block - range.first_block) % num_consumers != consumer) {
           ++others;
           return;

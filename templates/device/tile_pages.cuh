@@ -66,19 +66,21 @@ find_first_tiles(const attnjit::kernel_interface::PagedDecodeArguments& call,
   return {range_of(call, part, first_index(part)), pages};
 }
 
-// Calls load(range, block, page) for every tile of the part, in order; lane i of the first
-// pages_per_tile has the tile's i-th page, and copies it. All lanes of one warp.
-template <typename Load>
+// Calls begin(request) for every request or chunk of the part, before its look-ups are waited for,
+// and load(range, block, page) for every tile, in order; lane i of the first pages_per_tile has the
+// tile's i-th page, and copies it. All lanes of one warp.
+template <typename Begin, typename Load>
 __device__ __forceinline__ void for_each_tile(
     const attnjit::kernel_interface::PagedDecodeArguments& call,
     const attnjit::kernel_interface::SchedulePart& part, const FirstTiles& first, int lane,
-    Load load) {
+    Begin begin, Load load) {
   const int end_request = end_request_of(part);
   if (part.first_request >= end_request)
     return;
   int pages = first.pages;
   DecodeRange range = first.range;
   while (true) {
+    begin(range.request);
     const RangeIndex after = index_after(range);
     const bool is_last = after.request == end_request;
     const int next_block = has_chunks ? after.chunk * chunk_blocks : 0;

@@ -36,32 +36,23 @@ __device__ __forceinline__ void store_values(Element* out, int row, const float4
 }
 
 template <int lines_at_once>
-__device__ __forceinline__ void store_line(const CombineArguments& arguments, const Line& line,
-                                           const Merged<lines_at_once>& merged) {
+__device__ __forceinline__ void store_line(const Line& line, const Merged<lines_at_once>& merged) {
   constexpr int num_rows = order == PartialOrder::rows ? 1 : 2;
 #pragma unroll
   for (int i = 0; i < num_rows; ++i) {
-    const int row = line.tile * config::partial_rows + line.place.row[i];
-    if (row >= arguments.seqlen_q * arguments.q_per_kv)
+    const RowPlace& place = line.rows[i];
+    if (place.out == nullptr)
       continue;
-    const int query = row / arguments.q_per_kv;
-    const int head = line.kv_head * arguments.q_per_kv + row % arguments.q_per_kv;
     const bool sees_nothing = merged.sum[i] == 0.0f;
-    const float scale = sees_nothing ? 0.0f : 1.0f / merged.sum[i];
-    Element* out = static_cast<Element*>(arguments.out) +
-                   line.request * arguments.out_strides.batch +
-                   query * arguments.out_strides.token + head * arguments.out_strides.head;
+    const float scale = sees_nothing ? 0.0f : reciprocal_approximate(merged.sum[i]);
 #pragma unroll
     for (int j = 0; j < lines_at_once; ++j) {
-      const int column = line.place.column + j * column_step<order>;
-      if (column < config::head_dim_v)
-        store_values(out + column, i, merged.values[j], scale);
+      if (line.column + j * column_step<order> < config::head_dim_v)
+        store_values(place.out + j * column_step<order>, i, merged.values[j], scale);
     }
-    if (line.place.column == 0 && arguments.lse != nullptr) {
-      arguments.lse[line.request * arguments.lse_strides.batch +
-                    query * arguments.lse_strides.token + head * arguments.lse_strides.head] =
-          sees_nothing ? negative_infinity()
-                       : (merged.maximum[i] + log2_approximate(merged.sum[i])) * ln_2;
+    if (place.lse != nullptr) {
+      *place.lse = sees_nothing ? negative_infinity()
+                                : (merged.maximum[i] + log2_approximate(merged.sum[i])) * ln_2;
     }
   }
 }
@@ -95,7 +86,7 @@ __device__ __forceinline__ void combine(const CombineArguments& arguments) {
       }
     }
     if (line.num_pieces > 0 && group == 0)
-      store_line(arguments, line, merged);
+      store_line(line, merged);
   }
 }
 

@@ -130,7 +130,7 @@ TEST_CASE("a decode takes its attention, combine and schedule kernels, in this o
   CHECK(combine.partial_rows == 1);
   CHECK(schedule.block_n == decode.block_n);
   // A piece: 4 rows x 128 columns x 4 bytes, twice; a block: block_n keys x 320 columns x 2 bytes.
-  CHECK(schedule.piece_units == 4 * 128 * 4 * 2 * 256 / (decode.block_n * 320 * 2));
+  CHECK(schedule.piece_units == 4 * 128 * 2 * 2 * 256 / (decode.block_n * 320 * 2));
   CHECK(schedule.block_percent == 100);
 }
 
