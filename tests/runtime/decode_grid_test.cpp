@@ -59,7 +59,7 @@ TEST_CASE("a batch-invariant workspace holds every chunk of every request") {
   const DecodeGrid grid = make_decode_grid(decode_tile(configs[0]), h200(), 1, 1);
   const DecodeGrid chunked = with_chunks(grid, schedule, 10, 8193);
   CHECK(chunked.most_chunks == 17);  // of 512 keys
-  CHECK(workspace_bytes(chunked, combine) == std::int64_t{10} * 17 * 16 * (512 + 2) * 4);
+  CHECK(workspace_bytes(chunked, combine) == std::int64_t{10} * 17 * 16 * (512 * 2 + 2 * 4));
   CHECK(with_chunks(grid, schedule, 10, 1).most_chunks == 1);
 }
 
