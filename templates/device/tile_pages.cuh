@@ -51,36 +51,19 @@ __device__ __forceinline__ bool is_short(
   return static_cast<long long>(part.call_blocks) * call.num_kv_heads * tile_bytes <= most_bytes;
 }
 
-// What the first request of a part needs, looked up before anything else is ready.
-struct FirstTiles {
-  DecodeRange range;
-  int pages;
-};
-
-__device__ __forceinline__ FirstTiles
-find_first_tiles(const attnjit::kernel_interface::PagedDecodeArguments& call,
-                 const attnjit::kernel_interface::SchedulePart& part, int lane) {
-  if (part.first_request >= end_request_of(part))
-    return {};
-  const int pages = find_pages(call, part.first_request, part.first_block, lane);
-  return {range_of(call, part, first_index(part)), pages};
-}
-
-// Calls begin(request) for every request or chunk of the part, before its look-ups are waited for,
-// and load(range, block, page) for every tile, in order; lane i of the first pages_per_tile has the
-// tile's i-th page, and copies it. All lanes of one warp.
-template <typename Begin, typename Load>
+// Calls load(range, block, page) for every tile of the part, in order, and go_on(request) between
+// the tiles of one request or chunk and the next; lane i of the first pages_per_tile has the tile's
+// i-th page, and copies it. All lanes of one warp.
+template <typename GoOn, typename Load>
 __device__ __forceinline__ void for_each_tile(
     const attnjit::kernel_interface::PagedDecodeArguments& call,
-    const attnjit::kernel_interface::SchedulePart& part, const FirstTiles& first, int lane,
-    Begin begin, Load load) {
+    const attnjit::kernel_interface::SchedulePart& part, int lane, GoOn go_on, Load load) {
   const int end_request = end_request_of(part);
   if (part.first_request >= end_request)
     return;
-  int pages = first.pages;
-  DecodeRange range = first.range;
+  int pages = find_pages(call, part.first_request, part.first_block, lane);
+  DecodeRange range = range_of(call, part, first_index(part));
   while (true) {
-    begin(range.request);
     const RangeIndex after = index_after(range);
     const bool is_last = after.request == end_request;
     const int next_block = has_chunks ? after.chunk * chunk_blocks : 0;
@@ -97,5 +80,6 @@ __device__ __forceinline__ void for_each_tile(
       return;
     range = next;
     pages = next_pages;
+    go_on(range.request);
   }
 }
