@@ -18,6 +18,9 @@ TuningKey tuning_key(const AttentionDescriptor& descriptor) {
           .page_size = descriptor.page_size,
           .value_source = descriptor.value_source,
           .mask = effective_mask(descriptor),
+          .window_left = descriptor.window_left,
+          .window_right = descriptor.window_right,
+          .has_sinks = descriptor.has_sinks,
           .batch_invariant = descriptor.batch_invariant};
 }
 
