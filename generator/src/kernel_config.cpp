@@ -19,15 +19,21 @@ std::string describe_fields(const PagedDecodeConfig& config) {
                      config.num_warps);
 }
 
+std::string_view gathered(KvCopy copy) {
+  return copy == KvCopy::gather ? " gathered" : "";
+}
+
 std::string describe_fields(const SwappedDecodeConfig& config) {
-  return fmt::format("{} {}/{} x{} page {} {} rows {} ring {}", to_string(config.dtype),
+  return fmt::format("{} {}/{} x{} page {}{} {} rows {} ring {}", to_string(config.dtype),
                      config.head_dim_qk, config.head_dim_v, config.q_per_kv, config.page_size,
-                     to_string(config.mask), config.block_rows, config.ring_boxes);
+                     gathered(config.kv_copy), to_string(config.mask), config.block_rows,
+                     config.ring_boxes);
 }
 
 std::string describe_fields(const SeesawDecodeConfig& config) {
-  return fmt::format("{} {}/{} x{} page {} {}", to_string(config.dtype), config.head_dim_qk,
-                     config.head_dim_v, config.q_per_kv, config.page_size, to_string(config.mask));
+  return fmt::format("{} {}/{} x{} page {}{} {}", to_string(config.dtype), config.head_dim_qk,
+                     config.head_dim_v, config.q_per_kv, config.page_size, gathered(config.kv_copy),
+                     to_string(config.mask));
 }
 
 std::string describe_fields(const CombineConfig& config) {
@@ -81,6 +87,16 @@ DecodeTile decode_tile(const KernelConfig& config) {
         fmt::format("{} is no attention kernel over a schedule", template_of(config).name));
   }
   return *tile;
+}
+
+std::string_view to_string(KvCopy copy) {
+  switch (copy) {
+    case KvCopy::tensor:
+      return "tensor";
+    case KvCopy::gather:
+      return "gather";
+  }
+  return "";
 }
 
 std::string_view to_string(PartialOrder order) {

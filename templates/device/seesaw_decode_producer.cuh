@@ -1,10 +1,11 @@
-// The producers of kernels/seesaw_decode_sm90.cu: two warps keep one KV tile each filled by tensor
-// copies, box by box as the consumers are done with it; the others gather a request's query
-// rows.
+// The producers of kernels/seesaw_decode_sm90.cu: two warps per KV tile keep it filled, quarter by
+// quarter as the consumers are done with it: by tensor copies, one half of its columns each, or
+// gathering, one half of its rows. All four gather a request's query rows.
 #pragma once
 
 #include "device/async_copy.cuh"
 #include "device/barrier_sm90.cuh"
+#include "device/gathered_rows.cuh"
 #include "device/seesaw_decode_block.cuh"
 #include "device/shared_address.cuh"
 #include "device/tensor_copy_sm90.cuh"
@@ -13,6 +14,17 @@
 using namespace attnjit::kernel_interface;
 
 constexpr int query_threads = warpgroup_threads;
+constexpr int warps_per_full = gathers_rows ? 2 : 1;  // that arrive when a quarter is there
+constexpr int other_boxes = num_boxes - num_value_boxes;
+constexpr int most_boxes = quarter_boxes + other_boxes;  // of a quarter
+
+__device__ __forceinline__ int boxes_of(int tile, int quarter) {
+  return quarter_boxes + (quarter_has_others(tile, quarter) ? other_boxes : 0);
+}
+
+__device__ __forceinline__ int box_of(int quarter, int i) {
+  return i < quarter_boxes ? quarter * quarter_boxes + i : num_value_boxes + i - quarter_boxes;
+}
 
 // Two quarters of a tile: those of one consumer's columns. The first lanes, each its page.
 __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments,
@@ -21,12 +33,10 @@ __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments
                                           int token, int page, int lane) {
   const int batch = request * arguments.kv_batch_step;
   const int kv_head = blockIdx.x / arguments.row_tiles;
-  constexpr int other_boxes = num_boxes - num_value_boxes;
-  constexpr int most_boxes = quarter_boxes + other_boxes;
   const int first_element = pages_per_tile > 1 ? lane * page_tokens * box_columns : 0;
 #pragma unroll 1
   for (int quarter = half * 2; quarter < half * 2 + 2; ++quarter) {
-    const int boxes = quarter_boxes + (quarter_has_others(tile, quarter) ? other_boxes : 0);
+    const int boxes = boxes_of(tile, quarter);
     const unsigned full = shared_address(&shared.barriers.full[tile][quarter]);
     wait(shared_address(&shared.barriers.empty[tile][quarter]), parity ^ 1);
     if (lane == 0)
@@ -35,12 +45,37 @@ __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments
     for (int i = 0; i < most_boxes; ++i) {
       if (i >= boxes)
         continue;
-      const int box =
-          i < quarter_boxes ? quarter * quarter_boxes + i : num_value_boxes + i - quarter_boxes;
+      const int box = box_of(quarter, i);
       load_tensor(shared_address(&shared.kv[tile][box][first_element]), arguments.kv, full, policy,
                   box * box_columns, token % config::page_size, kv_head, page, batch);
     }
   }
+}
+
+// This warp's rows of all quarters of a tile, in the order in which the consumers release them.
+__device__ __forceinline__ void gather_tile(SharedStorage& shared, int tile, unsigned parity,
+                                            unsigned long long policy, const GatheredRows& rows,
+                                            int lane) {
+#pragma unroll 1
+  for (int step = 0; step < 4; ++step) {
+    const int quarter = step % 2 * 2 + step / 2;
+    const int boxes = boxes_of(tile, quarter);
+    wait(shared_address(&shared.barriers.empty[tile][quarter]), parity ^ 1);
+    BoxPlaces<most_boxes> places;
+#pragma unroll
+    for (int i = 0; i < most_boxes; ++i) {
+      const int box = box_of(quarter, i);
+      places.addresses[i] = shared_address(shared.kv[tile][0]) + box * box_bytes;
+      places.columns[i] = box * box_columns;
+    }
+    copy_boxes(rows, places, boxes, policy, lane);
+    commit_copies();
+  }
+  const unsigned full = shared_address(shared.barriers.full[tile]);
+  announce_copies<3>(full, lane);
+  announce_copies<2>(full + 2 * 8, lane);
+  announce_copies<1>(full + 1 * 8, lane);
+  announce_copies<0>(full + 3 * 8, lane);
 }
 
 // The rows of this block's tile, zeros past the last: any strides, so no tensor map would do.
@@ -68,7 +103,7 @@ __device__ __forceinline__ void load_queries(const PagedDecodeArguments& call,
   arrive_after_copies(shared_address(&shared.barriers.q_full));
 }
 
-// One of the warpgroup's four warps: each loads one half of one tile of every pair, and its share
+// One of the warpgroup's four warps: each copies one half of one tile of every pair, and its share
 // of a request's query rows before the first pair. The first tile of a request is always tile 0.
 __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
                                         SharedStorage& shared, const SchedulePart& part,
@@ -79,7 +114,7 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
   unsigned q_parity = 0;
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
   for_each_tile(
-      arguments.call, part, first, lane, [&](const DecodeRange& range, int block, int page) {
+      arguments.call, part, first, warp, lane, [&](const DecodeRange& range, int block, int page) {
         if (block == range.first_block) {
           wait(shared_address(&shared.barriers.q_empty),
                q_parity ^ 1);  // the rows before are not read
@@ -89,9 +124,14 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
         }
         if ((block - range.first_block) % 2 != tile)
           return;
-        if (lane < pages_per_tile)
+        if constexpr (gathers_rows) {
+          const GatheredRows rows = gather_rows(
+              arguments.call, range, blockIdx.x / arguments.row_tiles, block, page, warp, lane);
+          gather_tile(shared, tile, parity, policy, rows, lane);
+        } else if (lane < pages_per_tile) {
           load_half(arguments, shared, tile, half, parity, policy, range.request,
                     block * tile_tokens, page, lane);
+        }
         __syncwarp();
         parity ^= 1;
       });

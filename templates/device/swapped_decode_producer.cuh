@@ -1,9 +1,11 @@
 // The producers of kernels/swapped_decode_sm90.cu: two warps per consumer keep its ring of boxes
-// filled by tensor copies, box by box as the consumer is done with them: one thread starts a copy
-// in about 80 clocks, too slow alone for a tile that is waited for.
+// filled, box by box as the consumer is done with them. By tensor copies, each warp takes every
+// second box: one thread starts a copy in about 80 clocks, too slow alone for a tile that is waited
+// for. Gathering, each takes half of every box's rows.
 #pragma once
 
 #include "device/barrier_sm90.cuh"
+#include "device/gathered_rows.cuh"
 #include "device/shared_address.cuh"
 #include "device/swapped_decode_block.cuh"
 #include "device/tensor_copy_sm90.cuh"
@@ -19,6 +21,16 @@ struct TileBefore {
   unsigned full;  // its barrier; 0 if there is none
   unsigned parity;
 };
+
+// `tiles` is how many the other consumer had so far. Only within a request: across, the order of
+// tiles is not in turn.
+__device__ __forceinline__ TileBefore tile_before(ConsumerBarriers& others, unsigned tiles,
+                                                  bool has_before) {
+  TileBefore before = {0, (tiles - 1) / 2 % 2};
+  if (has_before)
+    before.full = shared_address(&others.tile_full[(tiles - 1) % 2]);
+  return before;
+}
 
 // Every second box of a tile, from `share`; the other warp of this consumer loads the rest. The
 // third waits for the tile before: with more under way some multiprocessors run ahead and others
@@ -49,6 +61,45 @@ __device__ __forceinline__ void load_boxes(const SwappedDecodeArguments& argumen
   }
 }
 
+constexpr int boxes_at_once = 3;
+
+// This warp's rows of all boxes of a tile, some boxes at a time. Its barrier is left in `copied` to
+// arrive at later, and at what was left there it arrives once all is under way that can be before
+// the consumer has that tile. The second group waits for the tile before, as above.
+__device__ __forceinline__ void gather_boxes(ConsumerStorage& storage, ConsumerBarriers& barriers,
+                                             const RingPosition& at, int consumer,
+                                             const TileBefore& before, unsigned long long policy,
+                                             const GatheredRows& rows, unsigned& copied, int lane) {
+  constexpr int groups_ahead = (config::ring_boxes - num_boxes) / boxes_at_once;
+#pragma unroll 1
+  for (int group = 0; group * boxes_at_once < num_boxes; ++group) {
+    if (group == groups_ahead && copied != 0)
+      announce_copies<groups_ahead>(copied, lane);
+    if (group == 1 && before.full != 0)
+      wait(before.full, before.parity);
+    BoxPlaces<boxes_at_once> boxes;
+#pragma unroll
+    for (int i = 0; i < boxes_at_once; ++i) {
+      const int position = group * boxes_at_once + i;
+      if (position < num_boxes) {
+        const int slot = at.slot(position);
+        wait(shared_address(&barriers.box_empty[slot]), at.parity_of(position) ^ 1);
+        boxes.addresses[i] = shared_address(storage.kv[slot]);
+        boxes.columns[i] = box_at(position, consumer) * box_columns;
+      }
+    }
+    copy_boxes(rows, boxes, num_boxes - group * boxes_at_once, policy, lane);
+    commit_copies();
+  }
+  copied = shared_address(&barriers.tile_full[at.tile % 2]);
+}
+
+__device__ __forceinline__ void announce_last(unsigned& copied, int lane) {
+  if (copied != 0)
+    announce_copies<0>(copied, lane);
+  copied = 0;
+}
+
 // One thread. `loads` counts the requests whose rows were loaded before.
 __device__ __forceinline__ void load_queries(const SwappedDecodeArguments& arguments,
                                              SharedStorage& shared, unsigned loads, int request) {
@@ -73,10 +124,12 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
   RingPosition ring;
   unsigned loads = 0;
   unsigned others = 0;  // tiles of the other consumer so far
+  unsigned copied = 0;  // the barrier of a tile that is not announced yet; 0 if there is none
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
   for_each_tile(
-      arguments.call, part, first, lane, [&](const DecodeRange& range, int block, int page) {
+      arguments.call, part, first, warp, lane, [&](const DecodeRange& range, int block, int page) {
         if (block == range.first_block) {
+          announce_last(copied, lane);  // query rows wait for a request that may need it
           if (has_queries && lane == 0)
             load_queries(arguments, shared, loads, range.request);
           ++loads;
@@ -85,12 +138,16 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
           ++others;
           return;
         }
-        if (lane < pages_per_tile) {
-          // Only within a request: across, the order of tiles is not in turn.
-          TileBefore before = {0, (others - 1) / 2 % 2};
-          if (block > range.first_block)
-            before.full =
-                shared_address(&shared.barriers[1 - consumer].tile_full[(others - 1) % 2]);
+        if constexpr (gathers_rows) {
+          const TileBefore before =
+              tile_before(shared.barriers[1 - consumer], others, block > range.first_block);
+          const GatheredRows rows =
+              gather_rows(arguments.call, range, blockIdx.x, block, page, warp, lane);
+          gather_boxes(shared.consumers[consumer], shared.barriers[consumer], ring, consumer,
+                       before, policy, rows, copied, lane);
+        } else if (lane < pages_per_tile) {
+          const TileBefore before =
+              tile_before(shared.barriers[1 - consumer], others, block > range.first_block);
           load_boxes(arguments, shared.consumers[consumer], shared.barriers[consumer], ring,
                      consumer, warp % warps_per_ring, before, policy, range.request,
                      block * tile_tokens, page, lane);
@@ -98,4 +155,5 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
         __syncwarp();
         ring.advance();
       });
+  announce_last(copied, lane);
 }

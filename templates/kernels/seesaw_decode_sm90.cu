@@ -37,7 +37,7 @@ __device__ __forceinline__ void init_barriers(BlockBarriers& barriers) {
   const int lane = threadIdx.x % 32;
   if (threadIdx.x < 32) {
     if (lane < num_consumers * 4) {
-      init_barrier(shared_address(&barriers.full[0][0]) + lane * 8, 1);
+      init_barrier(shared_address(&barriers.full[0][0]) + lane * 8, warps_per_full);
       init_barrier(shared_address(&barriers.empty[0][0]) + lane * 8, warps);
     }
     if (lane == 8) {
@@ -55,7 +55,8 @@ struct Tile {
   unsigned parity;  // of its place's barriers
 };
 
-// V rows past the sequence's end hold anything, NaN too, and 0 * NaN is NaN: zero them.
+// V rows past the sequence's end hold anything, NaN too, and 0 * NaN is NaN: zero them. Gathered
+// rows are zero there.
 __device__ __forceinline__ void clear_past_end(SharedStorage& shared, const RowRange& rows,
                                                const Tile& tile, const Position& at) {
   const int first_row = rows.seqlen_kv - tile.first_token;
@@ -209,7 +210,8 @@ __device__ __forceinline__ void process_pair(const PagedDecodeArguments& call,
   Scores scores;
   Probabilities probabilities;
   if (is_first || has_second) {
-    clear_past_end(shared, rows, tile, at);
+    if constexpr (!gathers_rows)
+      clear_past_end(shared, rows, tile, at);
     if (!is_first)
       sync_named_barrier<consumer_threads>(scores_started);
     start_scores(shared, tile, at, scores);
@@ -300,7 +302,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   extern __shared__ unsigned char shared_bytes[];
   SharedStorage& shared = align_storage<SharedStorage>(shared_bytes);
   const SchedulePart part = arguments.call.parts[blockIdx.y];
-  const FirstTiles first = find_first_tiles(arguments.call, part, threadIdx.x % 32);
+  const FirstTiles first =
+      find_first_tiles(arguments.call, part, threadIdx.x / 32 % 4, threadIdx.x % 32);
   init_barriers(shared.barriers);
   launch_dependent_grids();  // the combine kernel waits for this grid's end by itself
   const int warpgroup = warp_uniform(threadIdx.x / warpgroup_threads);

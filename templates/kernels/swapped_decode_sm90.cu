@@ -23,8 +23,9 @@ using namespace attnjit::kernel_interface;
 namespace {
 
 // A block of three warpgroups has 168 registers a thread; what producers give up, consumers get.
-constexpr int producer_registers = 56;
-constexpr int consumer_registers = 224;
+// Gathering takes more than starting tensor copies.
+constexpr int producer_registers = gathers_rows ? 72 : 56;
+constexpr int consumer_registers = gathers_rows ? 216 : 224;
 static_assert(producer_registers + 2 * consumer_registers <= 3 * 168, "a deadlock otherwise");
 
 // Each thread of a warp takes some of a consumer's barriers.
@@ -47,7 +48,8 @@ __device__ __forceinline__ void init_barriers(SharedStorage& shared) {
   __syncthreads();  // barriers are ready for all roles
 }
 
-// V rows past the sequence's end hold anything, NaN too, and 0 * NaN is NaN: zero them.
+// V rows past the sequence's end hold anything, NaN too, and 0 * NaN is NaN: zero them. Gathered
+// rows are zero there.
 __device__ __forceinline__ void clear_rows(ConsumerStorage& storage, const RingPosition& ring,
                                            int first_row, const Position& at) {
   const int chunks = (tile_tokens - first_row) * 8;  // of 16 bytes, in one box
@@ -148,7 +150,7 @@ __device__ __forceinline__ void process_tile(const PagedDecodeArguments& call,
   ConsumerBarriers& barriers = shared.barriers[at.consumer];
   const int first_token = block * tile_tokens;
   wait(shared_address(&barriers.tile_full[ring.tile % 2]), ring.tile / 2 % 2);
-  if (range.seqlen_kv - first_token < tile_tokens) {
+  if (!gathers_rows && range.seqlen_kv - first_token < tile_tokens) {
     clear_rows(storage, ring, range.seqlen_kv - first_token, at);
   }
   Scores scores;
@@ -213,7 +215,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   extern __shared__ unsigned char shared_bytes[];
   SharedStorage& shared = align_storage<SharedStorage>(shared_bytes);
   const SchedulePart part = arguments.call.parts[blockIdx.y];
-  const FirstTiles first = find_first_tiles(arguments.call, part, threadIdx.x % 32);
+  const FirstTiles first =
+      find_first_tiles(arguments.call, part, threadIdx.x / 32 % 4, threadIdx.x % 32);
   init_barriers(shared);
   launch_dependent_grids();  // the combine kernel waits for this grid's end by itself
   const int warpgroup = warp_uniform(threadIdx.x / warpgroup_threads);
