@@ -54,7 +54,7 @@ struct BoxPlaces {
 // cache is read together.
 template <int most>
 __device__ __forceinline__ void copy_boxes(const GatheredRows& rows, const BoxPlaces<most>& boxes,
-                                           int count, unsigned long long policy, int lane) {
+                                           int count, int lane) {
 #pragma unroll 2
   for (int i = 0; i < copies_per_box; ++i) {
     // Rows 4 to 7 of every eight have bit 2 set, which the swizzle adds to the chunk's number.
@@ -67,7 +67,7 @@ __device__ __forceinline__ void copy_boxes(const GatheredRows& rows, const BoxPl
     for (int box = 0; box < most; ++box) {
       if (box < count) {
         copy_async_16(boxes.addresses[box] + destination,
-                      source + boxes.columns[box] + lane % lanes_per_row * 8, valid, policy);
+                      source + boxes.columns[box] + lane % lanes_per_row * 8, valid);
       }
     }
   }

@@ -54,8 +54,7 @@ __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments
 
 // This warp's rows of all quarters of a tile, in the order in which the consumers release them.
 __device__ __forceinline__ void gather_tile(SharedStorage& shared, int tile, unsigned parity,
-                                            unsigned long long policy, const GatheredRows& rows,
-                                            int lane) {
+                                            const GatheredRows& rows, int lane) {
 #pragma unroll 1
   for (int step = 0; step < 4; ++step) {
     const int quarter = step % 2 * 2 + step / 2;
@@ -68,7 +67,7 @@ __device__ __forceinline__ void gather_tile(SharedStorage& shared, int tile, uns
       places.addresses[i] = shared_address(shared.kv[tile][0]) + box * box_bytes;
       places.columns[i] = box * box_columns;
     }
-    copy_boxes(rows, places, boxes, policy, lane);
+    copy_boxes(rows, places, boxes, lane);
     commit_copies();
   }
   const unsigned full = shared_address(shared.barriers.full[tile]);
@@ -127,7 +126,7 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
         if constexpr (gathers_rows) {
           const GatheredRows rows = gather_rows(
               arguments.call, range, blockIdx.x / arguments.row_tiles, block, page, warp, lane);
-          gather_tile(shared, tile, parity, policy, rows, lane);
+          gather_tile(shared, tile, parity, rows, lane);
         } else if (lane < pages_per_tile) {
           load_half(arguments, shared, tile, half, parity, policy, range.request,
                     block * tile_tokens, page, lane);

@@ -68,8 +68,8 @@ constexpr int boxes_at_once = 3;
 // the consumer has that tile. The second group waits for the tile before, as above.
 __device__ __forceinline__ void gather_boxes(ConsumerStorage& storage, ConsumerBarriers& barriers,
                                              const RingPosition& at, int consumer,
-                                             const TileBefore& before, unsigned long long policy,
-                                             const GatheredRows& rows, unsigned& copied, int lane) {
+                                             const TileBefore& before, const GatheredRows& rows,
+                                             unsigned& copied, int lane) {
   constexpr int groups_ahead = (config::ring_boxes - num_boxes) / boxes_at_once;
 #pragma unroll 1
   for (int group = 0; group * boxes_at_once < num_boxes; ++group) {
@@ -88,7 +88,7 @@ __device__ __forceinline__ void gather_boxes(ConsumerStorage& storage, ConsumerB
         boxes.columns[i] = box_at(position, consumer) * box_columns;
       }
     }
-    copy_boxes(rows, boxes, num_boxes - group * boxes_at_once, policy, lane);
+    copy_boxes(rows, boxes, num_boxes - group * boxes_at_once, lane);
     commit_copies();
   }
   copied = shared_address(&barriers.tile_full[at.tile % 2]);
@@ -144,7 +144,7 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
           const GatheredRows rows =
               gather_rows(arguments.call, range, blockIdx.x, block, page, warp, lane);
           gather_boxes(shared.consumers[consumer], shared.barriers[consumer], ring, consumer,
-                       before, policy, rows, copied, lane);
+                       before, rows, copied, lane);
         } else if (lane < pages_per_tile) {
           const TileBefore before =
               tile_before(shared.barriers[1 - consumer], others, block > range.first_block);
