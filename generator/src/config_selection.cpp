@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "attention_kernels.hpp"
 #include "attnjit/descriptor_validation.hpp"
 #include "interface/decode_schedule.h"
 #include "shared_memory_plan.hpp"
+#include "tuning_knobs.hpp"
 
 namespace attnjit {
 namespace {
@@ -58,12 +61,6 @@ PagedDecodeConfig fit_tile(PagedDecodeConfig config, const TargetDevice& device)
   }
   config.num_stages = 0;
   return config;
-}
-
-// With one query token the causal mask hides nothing that the length does not.
-MaskKind effective_mask(const AttentionDescriptor& descriptor) {
-  const bool is_trivial = descriptor.mask == MaskKind::causal && descriptor.max_seqlen_q == 1;
-  return is_trivial ? MaskKind::none : descriptor.mask;
 }
 
 // What every attention kernel over a paged cache takes from the descriptor alone.
@@ -119,9 +116,10 @@ SwappedDecodeConfig select_swapped_decode(const AttentionDescriptor& descriptor,
   auto config = config_for<SwappedDecodeConfig>(descriptor);
   config.kv_copy = select_kv_copy(config.page_size);
   config.block_rows = (descriptor.max_seqlen_q * config.q_per_kv + 7) / 8 * 8;
-  // Boxes of the next tile arrive while this one is used, as many as fit.
+  // Boxes of the next tile arrive while this one is used, as many as fit. Gathered, a tile needs
+  // all of its boxes to be free.
   const int boxes = config.head_dim_qk / box_columns;
-  config.ring_boxes = 2 * boxes - 1;
+  config.ring_boxes = config.kv_copy == KvCopy::gather ? boxes : 2 * boxes - 1;
   do {
     config.shared_memory_bytes = shared_memory_bytes(config);
   } while (config.shared_memory_bytes > device.shared_memory_per_block &&
@@ -136,12 +134,39 @@ SeesawDecodeConfig select_seesaw_decode(const AttentionDescriptor& descriptor) {
   return config;
 }
 
-KernelConfig select_decode(const AttentionDescriptor& descriptor, const TargetDevice& device) {
-  if (unmet_by_swapped_decode(descriptor, device).empty()) {
-    return select_swapped_decode(descriptor, device);
+std::vector<std::string> unmet_by(AttentionKernel kernel, const AttentionDescriptor& descriptor,
+                                  const TargetDevice& device) {
+  switch (kernel) {
+    case AttentionKernel::swapped_decode_sm90:
+      return unmet_by_swapped_decode(descriptor, device);
+    case AttentionKernel::seesaw_decode_sm90:
+      return unmet_by_seesaw_decode(descriptor, device);
+    case AttentionKernel::paged_decode_sm80:
+      return {};
   }
-  if (unmet_by_seesaw_decode(descriptor, device).empty()) {
-    return select_seesaw_decode(descriptor);
+  return {};
+}
+
+// In the order in which the model tries them.
+constexpr std::array attention_kernels = {AttentionKernel::swapped_decode_sm90,
+                                          AttentionKernel::seesaw_decode_sm90,
+                                          AttentionKernel::paged_decode_sm80};
+
+AttentionKernel first_kernel(const AttentionDescriptor& descriptor, const TargetDevice& device) {
+  return *std::find_if(
+      attention_kernels.begin(), attention_kernels.end() - 1,
+      [&](AttentionKernel kernel) { return unmet_by(kernel, descriptor, device).empty(); });
+}
+
+KernelConfig select_decode(AttentionKernel kernel, const AttentionDescriptor& descriptor,
+                           const TargetDevice& device) {
+  switch (kernel) {
+    case AttentionKernel::swapped_decode_sm90:
+      return select_swapped_decode(descriptor, device);
+    case AttentionKernel::seesaw_decode_sm90:
+      return select_seesaw_decode(descriptor);
+    case AttentionKernel::paged_decode_sm80:
+      break;
   }
   return select_paged_decode(descriptor, device);
 }
@@ -160,12 +185,13 @@ CombineConfig select_combine(const AttentionDescriptor& descriptor, const Target
     config.partial_rows = decode_tile(decode).block_m;
   }
   config.num_warps = 16;
+  config.segment_pieces = descriptor.batch_invariant ? 8 : 0;
   config.overlaps_attention = device.compute_capability >= 90;
   return config;
 }
 
-// A partial result is written once and read once, 4 bytes a value. Rows that only fill a tile up do
-// not count: few are written.
+// A partial result is written once and read once. Rows that only fill a tile up do not count: few
+// are written.
 int piece_units(const AttentionDescriptor& descriptor, int block_n) {
   const std::int64_t rows = std::int64_t{descriptor.max_seqlen_q} * descriptor.q_per_kv();
   const int columns = descriptor.value_source == ValueSource::prefix_of_k
@@ -173,7 +199,8 @@ int piece_units(const AttentionDescriptor& descriptor, int block_n) {
                           : descriptor.head_dim_qk + descriptor.head_dim_v;
   const std::int64_t block_bytes =
       std::int64_t{block_n} * columns * size_bytes(descriptor.dtype_kv);
-  const std::int64_t piece_bytes = rows * descriptor.head_dim_v * 4 * 2;
+  const std::int64_t piece_bytes =
+      rows * descriptor.head_dim_v * size_bytes(descriptor.dtype_out) * 2;
   return static_cast<int>(piece_bytes * kernel_interface::block_units / block_bytes);
 }
 
@@ -195,21 +222,83 @@ ScheduleConfig select_schedule(const AttentionDescriptor& descriptor, const Kern
   return config;
 }
 
+// Of a batch-invariant decode: so many keys that writing and merging a piece costs an eighth of
+// computing it, as long as a long request alone still fills the device.
+int chunk_blocks(const ScheduleConfig& schedule) {
+  constexpr int least_keys = 256;
+  constexpr int most_keys = 1024;
+  const int wanted = 8 * schedule.piece_units / kernel_interface::block_units;
+  int blocks = least_keys / schedule.block_n;
+  while (blocks < wanted && blocks * schedule.block_n < most_keys) {
+    blocks *= 2;
+  }
+  return blocks;
+}
+
+void set_chunks(int blocks, KernelConfig& decode) {
+  std::visit(
+      [&](auto& config) {
+        if constexpr (requires { config.chunk_blocks; }) {
+          config.chunk_blocks = blocks;
+        }
+      },
+      decode);
+}
+
+KernelConfig configure_attention(const AttentionDescriptor& descriptor, const TargetDevice& device,
+                                 const TuningKnobs& knobs, std::vector<Violation>& violations) {
+  const AttentionKernel kernel = knobs.kernel.value_or(first_kernel(descriptor, device));
+  const std::vector<std::string> unmet = unmet_by(kernel, descriptor, device);
+  if (!unmet.empty()) {
+    violations.push_back({"kernel", std::string(to_string(kernel)),
+                          fmt::format("does not serve this decode: {}", fmt::join(unmet, "; ")),
+                          "choose another, or none"});
+    return select_paged_decode(descriptor, device);
+  }
+  KernelConfig attention = select_decode(kernel, descriptor, device);
+  apply_attention_knobs(knobs, device, attention, violations);
+  return attention;
+}
+
 }  // namespace
+
+MaskKind effective_mask(const AttentionDescriptor& descriptor) {
+  const bool is_trivial = descriptor.mask == MaskKind::causal && descriptor.max_seqlen_q == 1;
+  return is_trivial ? MaskKind::none : descriptor.mask;
+}
+
+std::vector<KernelConfig> configure_decode(const AttentionDescriptor& descriptor,
+                                           const TargetDevice& device, const TuningKnobs& knobs) {
+  validate(descriptor);
+  std::vector<Violation> violations;
+  KernelConfig attention = configure_attention(descriptor, device, knobs, violations);
+  CombineConfig combine = select_combine(descriptor, device, attention);
+  apply_combine_knobs(knobs, descriptor.batch_invariant, combine, violations);
+  ScheduleConfig schedule = select_schedule(descriptor, attention);
+  schedule.chunk_blocks = descriptor.batch_invariant ? chunk_blocks(schedule) : 0;
+  apply_schedule_knobs(knobs, descriptor.batch_invariant, schedule, violations);
+  if (!violations.empty()) {
+    throw TuningError(to_string(std::span<const Violation>(violations)));
+  }
+  set_chunks(schedule.chunk_blocks, attention);
+  return {attention, combine, schedule};
+}
 
 std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
                                          const TargetDevice& device) {
   validate(descriptor);
-  const KernelConfig decode = select_decode(descriptor, device);
-  return {decode, select_combine(descriptor, device, decode), select_schedule(descriptor, decode)};
+  const TunedRow* row = find_tuned_row(descriptor, device);
+  return configure_decode(descriptor, device, row != nullptr ? row->knobs : TuningKnobs{});
 }
 
 std::vector<KernelCandidate> attention_candidates(const AttentionDescriptor& descriptor,
                                                   const TargetDevice& device) {
   validate(descriptor);
-  return {{"swapped_decode_sm90", unmet_by_swapped_decode(descriptor, device)},
-          {"seesaw_decode_sm90", unmet_by_seesaw_decode(descriptor, device)},
-          {"paged_decode_sm80", {}}};
+  std::vector<KernelCandidate> candidates;
+  for (const AttentionKernel kernel : attention_kernels) {
+    candidates.push_back({std::string(to_string(kernel)), unmet_by(kernel, descriptor, device)});
+  }
+  return candidates;
 }
 
 }  // namespace attnjit

@@ -1,8 +1,6 @@
 #include "attnjit/descriptor_json.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <type_traits>
@@ -14,7 +12,7 @@
 
 #include "attnjit/descriptor_validation.hpp"
 #include "attnjit/shown_text.hpp"
-#include "enum_names.hpp"
+#include "json_member.hpp"
 #include "json_text.hpp"
 
 namespace attnjit {
@@ -33,51 +31,6 @@ Json value_to_json(const Value& value) {
 
 // Deeper than any descriptor, and shallow enough to print whatever was given.
 constexpr int deepest_nesting = 8;
-
-std::string shown(const nlohmann::json& value) {
-  return shown_text(value.dump());
-}
-
-// Signed and unsigned apart: comparing across the two would let 2^64 - 1 pass for -1.
-bool fits_in_31_bits(const nlohmann::json& json) {
-  constexpr int largest = std::numeric_limits<int>::max();
-  if (json.is_number_unsigned()) {
-    return json.get<std::uint64_t>() <= static_cast<std::uint64_t>(largest);
-  }
-  return json.is_number_integer() && json.get<std::int64_t>() >= -largest &&
-         json.get<std::int64_t>() <= largest;
-}
-
-// Reads one member, or says what is wrong with it.
-template <typename Value>
-void read_member(const std::string& name, const nlohmann::json& json, Value& member,
-                 std::vector<Violation>& violations) {
-  if constexpr (std::is_enum_v<Value>) {
-    const std::string text = json.is_string() ? json.get<std::string>() : std::string();
-    if (const auto parsed = parse_enumerator<Value>(text)) {
-      member = *parsed;
-      return;
-    }
-    violations.push_back(
-        {name, shown(json),
-         fmt::format("must be one of {}", fmt::join(enumerator_names<Value>(), ", ")),
-         "use one of these names"});
-  } else if constexpr (std::is_same_v<Value, bool>) {
-    if (json.is_boolean()) {
-      member = json.get<bool>();
-      return;
-    }
-    violations.push_back({name, shown(json), "must be true or false", "give a JSON boolean"});
-  } else {
-    static_assert(std::is_same_v<Value, int>);
-    if (fits_in_31_bits(json)) {
-      member = json.get<int>();
-      return;
-    }
-    violations.push_back({name, shown(json), "must be an integer of at most 31 bits",
-                          "give a whole number without quotes or fraction"});
-  }
-}
 
 std::vector<std::string_view> field_names() {
   std::vector<std::string_view> names;
@@ -136,13 +89,13 @@ AttentionDescriptor descriptor_from_json(std::string_view text) {
   }
   for_each_field(descriptor, [&](const char* name, auto& member) {
     if (json.contains(name)) {
-      read_member(name, json[name], member, violations);
+      read_json_member(name, json[name], member, violations);
     }
   });
   const std::vector<std::string_view> names = field_names();
   for (const auto& [name, value] : json.items()) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      violations.push_back({shown_text(name), shown(value), "is not a field of a descriptor",
+      violations.push_back({shown_text(name), shown_json(value), "is not a field of a descriptor",
                             fmt::format("remove it, or use one of {}", fmt::join(names, ", "))});
     }
   }

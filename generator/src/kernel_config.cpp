@@ -12,11 +12,16 @@
 namespace attnjit {
 namespace {
 
+std::string describe_chunks(int chunk_blocks) {
+  return chunk_blocks > 0 ? fmt::format(" chunks {}", chunk_blocks) : "";
+}
+
 std::string describe_fields(const PagedDecodeConfig& config) {
-  return fmt::format("{} {}/{} x{} page {} {} m{} n{} stages {} warps {}", to_string(config.dtype),
-                     config.head_dim_qk, config.head_dim_v, config.q_per_kv, config.page_size,
-                     to_string(config.mask), config.block_m, config.block_n, config.num_stages,
-                     config.num_warps);
+  return fmt::format("{} {}/{} x{} page {} {} m{} n{} stages {} warps {}{}",
+                     to_string(config.dtype), config.head_dim_qk, config.head_dim_v,
+                     config.q_per_kv, config.page_size, to_string(config.mask), config.block_m,
+                     config.block_n, config.num_stages, config.num_warps,
+                     describe_chunks(config.chunk_blocks));
 }
 
 std::string_view gathered(KvCopy copy) {
@@ -24,26 +29,29 @@ std::string_view gathered(KvCopy copy) {
 }
 
 std::string describe_fields(const SwappedDecodeConfig& config) {
-  return fmt::format("{} {}/{} x{} page {}{} {} rows {} ring {}", to_string(config.dtype),
+  return fmt::format("{} {}/{} x{} page {}{} {} rows {} ring {}{}", to_string(config.dtype),
                      config.head_dim_qk, config.head_dim_v, config.q_per_kv, config.page_size,
                      gathered(config.kv_copy), to_string(config.mask), config.block_rows,
-                     config.ring_boxes);
+                     config.ring_boxes, describe_chunks(config.chunk_blocks));
 }
 
 std::string describe_fields(const SeesawDecodeConfig& config) {
-  return fmt::format("{} {}/{} x{} page {}{} {}", to_string(config.dtype), config.head_dim_qk,
+  return fmt::format("{} {}/{} x{} page {}{} {}{}", to_string(config.dtype), config.head_dim_qk,
                      config.head_dim_v, config.q_per_kv, config.page_size, gathered(config.kv_copy),
-                     to_string(config.mask));
+                     to_string(config.mask), describe_chunks(config.chunk_blocks));
 }
 
 std::string describe_fields(const CombineConfig& config) {
-  return fmt::format("{} {} {} of {} warps {}", to_string(config.dtype), config.head_dim_v,
-                     to_string(config.partial_order), config.partial_rows, config.num_warps);
+  const std::string order =
+      config.segment_pieces > 0 ? fmt::format(", segments of {}", config.segment_pieces) : "";
+  return fmt::format("{} {} {} of {} warps {}{}", to_string(config.dtype), config.head_dim_v,
+                     to_string(config.partial_order), config.partial_rows, config.num_warps, order);
 }
 
 std::string describe_fields(const ScheduleConfig& config) {
-  return fmt::format("n{} threads {} piece {} block {}%", config.block_n, config.num_threads,
-                     config.piece_units, config.block_percent);
+  return fmt::format("n{} threads {} piece {} block {}%{}", config.block_n, config.num_threads,
+                     config.piece_units, config.block_percent,
+                     describe_chunks(config.chunk_blocks));
 }
 
 constexpr int wgmma_rows = 64;  // M of wgmma: tokens of a swapped tile, query rows of a seesaw's
@@ -125,6 +133,10 @@ std::string_view to_string(KernelRole role) {
 
 KernelRole role_of(const KernelConfig& config) {
   return template_of(config).role;
+}
+
+std::string_view kernel_name(const KernelConfig& config) {
+  return template_of(config).name;
 }
 
 std::string to_json(const KernelConfig& config) {

@@ -234,6 +234,10 @@ PlannedDescriptor expand_layer(const ModelLayer& layer, Phase phase, const PlanO
   Reasons reasons = layer.reasons;
   reasons["returns_lse"] = "partial results are merged by their LSE";
   planned.descriptor.returns_lse = true;
+  planned.descriptor.batch_invariant = options.batch_invariant;
+  if (options.batch_invariant) {
+    reasons["batch_invariant"] = "the plan asks for results that do not depend on the batch";
+  }
   set_dtypes(planned.descriptor, reasons, options);
   set_masking(planned.descriptor, layer, reasons);
   set_max_seqlen_q(planned.descriptor, phase, reasons, options);

@@ -55,15 +55,12 @@ std::shared_ptr<const PreparedDecode> AttentionRuntime::find_decode(
 }
 
 std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
-    const AttentionDescriptor& descriptor, int device) {
-  if (auto ready = find_decode(descriptor, device)) {
-    return ready;
-  }
+    const AttentionDescriptor& descriptor, std::span<const KernelConfig> configs, int device) {
   auto prepared = std::make_shared<PreparedDecode>();
   prepared->descriptor = descriptor;
   prepared->device = device;
   prepared->target = query_target_device(device);
-  for (const KernelConfig& config : select_configs(descriptor, prepared->target)) {
+  for (const KernelConfig& config : configs) {
     prepared->cubins.push_back(state_->load(config, prepared->target));
     const LoadedKernel kernel = prepared->cubins.back()->on_device(device);
     if (role_of(config) == KernelRole::attention) {
@@ -78,6 +75,16 @@ std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
       prepared->schedule = kernel;
     }
   }
+  return prepared;
+}
+
+std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
+    const AttentionDescriptor& descriptor, int device) {
+  if (auto ready = find_decode(descriptor, device)) {
+    return ready;
+  }
+  const TargetDevice target = query_target_device(device);
+  auto prepared = prepare_decode(descriptor, select_configs(descriptor, target), device);
   const std::unique_lock lock(state_->mutex);
   return state_->prepared.emplace(State::Key(to_json(descriptor), device), std::move(prepared))
       .first->second;

@@ -89,6 +89,15 @@ DecodeGrid make_decode_grid(const DecodeTile& tile, const TargetDevice& device, 
   grid.num_kv_heads = num_kv_heads;
   grid.num_parts =
       choose_num_parts(grid.row_tiles * num_kv_heads, device.num_sms * blocks_per_sm(tile, device));
+  grid.max_pieces = 2 * std::int64_t{grid.num_parts};
+  return grid;
+}
+
+DecodeGrid with_chunks(DecodeGrid grid, const ScheduleConfig& config, int max_batch,
+                       int max_seqlen_kv) {
+  const int blocks = kernel_interface::num_kv_blocks(max_seqlen_kv, config.block_n);
+  grid.most_chunks = (blocks - 1) / config.chunk_blocks + 1;
+  grid.max_pieces = std::int64_t{max_batch} * grid.most_chunks;
   return grid;
 }
 
@@ -109,9 +118,9 @@ std::int64_t lines_per_request(const DecodeGrid& grid, const CombineConfig& conf
 std::int64_t workspace_bytes(const DecodeGrid& grid, const CombineConfig& config) {
   const PartialTiles tiles = partial_tiles(grid, config);
   const std::size_t tile_bytes =
-      static_cast<std::size_t>(tiles.values) * sizeof(float) +
+      static_cast<std::size_t>(tiles.values) * sizeof(kernel_interface::PartialValue) +
       static_cast<std::size_t>(tiles.rows) * sizeof(kernel_interface::PartialState);
-  return max_pieces(grid) * grid.num_kv_heads * tiles.tiles * static_cast<std::int64_t>(tile_bytes);
+  return grid.max_pieces * grid.num_kv_heads * tiles.tiles * static_cast<std::int64_t>(tile_bytes);
 }
 
 }  // namespace attnjit

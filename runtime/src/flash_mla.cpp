@@ -33,7 +33,14 @@ AttentionDescriptor descriptor_of(std::span<const std::int64_t> q_shape,
   descriptor.value_source = options.value_source;
   descriptor.mask = options.mask;
   descriptor.dtype_mask = options.dtype_mask;
+  descriptor.batch_invariant = options.batch_invariant;
   return descriptor;
+}
+
+// That a request of the cache can have.
+int most_keys(const MlaMetadata& metadata) {
+  return static_cast<int>(
+      std::min<std::int64_t>(std::int64_t{metadata.num_blocks} * block_size, INT32_MAX));
 }
 
 void plan_split(MlaMetadata& metadata, const TargetDevice& target) {
@@ -41,8 +48,11 @@ void plan_split(MlaMetadata& metadata, const TargetDevice& target) {
   const DecodeTile tile = decode_tile(configs.front());
   metadata.grid =
       make_decode_grid(tile, target, metadata.descriptor.num_kv_heads, metadata.seqlen_q);
-  const HostSchedule schedule = make_host_schedule(
-      metadata.seq_lens, std::get<ScheduleConfig>(configs.back()), metadata.grid.num_parts);
+  const auto& config = std::get<ScheduleConfig>(configs.back());
+  if (metadata.descriptor.batch_invariant) {
+    metadata.grid = with_chunks(metadata.grid, config, metadata.batch, most_keys(metadata));
+  }
+  const HostSchedule schedule = make_host_schedule(metadata.seq_lens, config, metadata.grid);
   for (std::size_t b = 0; b < metadata.seq_lens.size(); ++b) {
     const int pieces = schedule.piece_offsets[b + 1] - schedule.piece_offsets[b];
     metadata.pieces_per_request.push_back(std::max(1, pieces));
@@ -80,7 +90,7 @@ MlaMetadata get_mla_metadata(std::span<const std::int64_t> q_shape,
 DecodePlan make_mla_plan(AttentionRuntime& runtime, const MlaMetadata& metadata, int device,
                          CUstream_st* stream) {
   DecodePlan plan(runtime.prepare_decode(metadata.descriptor, device, stream), metadata.batch,
-                  metadata.seqlen_q);
+                  metadata.seqlen_q, most_keys(metadata));
   plan.update(metadata.seq_lens, stream);
   return plan;
 }

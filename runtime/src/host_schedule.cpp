@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "interface/chunk_schedule.h"
+
 namespace attnjit {
 
 using namespace kernel_interface;
@@ -26,12 +28,10 @@ std::vector<int> make_piece_offsets(const std::vector<long long>& unit_offsets,
   return offsets;
 }
 
-}  // namespace
-
-HostSchedule make_host_schedule(std::span<const int> seq_lens, const ScheduleConfig& config,
-                                int num_parts) {
-  const int batch = static_cast<int>(seq_lens.size());
-  const auto unit_offsets = make_unit_offsets(seq_lens, config.block_n);
+// The cheaper cutting.
+HostSchedule cut_evenly(const std::vector<long long>& unit_offsets, const ScheduleConfig& config,
+                        int num_parts) {
+  const int batch = static_cast<int>(unit_offsets.size()) - 1;
   const ScheduleCosts costs = {config.piece_units, config.block_percent};
   HostSchedule schedule;
   long long best_per_part = 0;
@@ -51,6 +51,33 @@ HostSchedule make_host_schedule(std::span<const int> seq_lens, const ScheduleCon
     schedule.parts.push_back(make_part(unit_offsets.data(), batch, best_per_part, part));
   }
   return schedule;
+}
+
+HostSchedule cut_into_chunks(const std::vector<long long>& unit_offsets, const ChunkRule& rule,
+                             int num_parts) {
+  const int batch = static_cast<int>(unit_offsets.size()) - 1;
+  HostSchedule schedule;
+  schedule.piece_offsets.push_back(0);
+  for (std::size_t b = 0; b + 1 < unit_offsets.size(); ++b) {
+    const int chunks = num_chunks_of(unit_offsets[b], unit_offsets[b + 1], rule);
+    schedule.piece_offsets.push_back(schedule.piece_offsets.back() + (chunks > 1 ? chunks : 0));
+  }
+  const long long per_part = units_per_part(unit_offsets.back(), num_parts);
+  for (int part = 0; part < num_parts; ++part) {
+    schedule.parts.push_back(make_chunk_part(unit_offsets.data(), batch, per_part, part, rule));
+  }
+  return schedule;
+}
+
+}  // namespace
+
+HostSchedule make_host_schedule(std::span<const int> seq_lens, const ScheduleConfig& config,
+                                const DecodeGrid& grid) {
+  const auto unit_offsets = make_unit_offsets(seq_lens, config.block_n);
+  return config.chunk_blocks > 0
+             ? cut_into_chunks(unit_offsets, {config.chunk_blocks, grid.most_chunks},
+                               grid.num_parts)
+             : cut_evenly(unit_offsets, config, grid.num_parts);
 }
 
 }  // namespace attnjit

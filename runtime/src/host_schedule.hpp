@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "attnjit/decode_grid.hpp"
 #include "attnjit/kernel_config.hpp"
 #include "interface/decode_schedule.h"
 
@@ -16,8 +17,8 @@ struct HostSchedule {
   std::vector<int> piece_offsets;                     // [batch + 1]
 };
 
-// Cuts requests of `seq_lens` keys into `num_parts` parts, as the kernel of `config` does.
+// Cuts requests of `seq_lens` keys into the parts of `grid`, as the kernel of `config` does.
 HostSchedule make_host_schedule(std::span<const int> seq_lens, const ScheduleConfig& config,
-                                int num_parts);
+                                const DecodeGrid& grid);
 
 }  // namespace attnjit

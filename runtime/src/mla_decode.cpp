@@ -13,6 +13,7 @@ AttentionDescriptor mla_decode_descriptor(const MlaDecodeShape& shape) {
   descriptor.max_seqlen_q = shape.max_seqlen_q;
   descriptor.page_size = shape.page_size;
   descriptor.value_source = ValueSource::prefix_of_k;
+  descriptor.batch_invariant = shape.batch_invariant;
   return descriptor;
 }
 

@@ -25,8 +25,8 @@ constexpr std::int64_t ceil_divide(std::int64_t value, std::int64_t divisor) {
 PartialResults partial_results(const DecodePlan& plan, void* workspace) {
   const DecodeGrid& grid = plan.grid();
   const PartialTiles tiles = partial_tiles(grid, plan.kernels().combine_config);
-  auto* out = static_cast<float*>(workspace);
-  const std::int64_t count = max_pieces(grid) * grid.num_kv_heads * tiles.tiles;
+  auto* out = static_cast<kernel_interface::PartialValue*>(workspace);
+  const std::int64_t count = grid.max_pieces * grid.num_kv_heads * tiles.tiles;
   return {out, reinterpret_cast<PartialState*>(out + count * tiles.values), tiles.tiles};
 }
 
@@ -68,7 +68,7 @@ void launch_attention(const DecodePlan& plan, const DecodeCall& call,
 
 // How the combine kernel shares its work out. Four lines a warp if they are enough for all warps of
 // the device; else one, and several warps per line while the device has room and each has some
-// eight pieces of those that a request has if the schedule fills all parts.
+// eight pieces, or a segment of them, of those that a request has if the schedule fills all parts.
 struct CombineShape {
   int lines_at_once = 1;
   int warps_per_line = 1;
@@ -77,7 +77,6 @@ struct CombineShape {
 
 CombineShape shape_combine(const DecodePlan& plan) {
   constexpr int lines_at_once = 4;
-  constexpr int pieces_per_warp = 8;
   const CombineConfig& config = plan.kernels().combine_config;
   const int num_warps = config.num_warps;
   const std::int64_t room = std::int64_t{plan.kernels().target.num_sms} * num_warps;
@@ -88,7 +87,10 @@ CombineShape shape_combine(const DecodePlan& plan) {
     shape.warps = lines / lines_at_once;
     return shape;
   }
-  const int pieces = plan.grid().num_parts / plan.batch() + 1;
+  const bool has_chunks = config.segment_pieces > 0;
+  const int pieces =
+      has_chunks ? plan.grid().most_chunks : plan.grid().num_parts / plan.batch() + 1;
+  const int pieces_per_warp = has_chunks ? config.segment_pieces : 8;
   while (shape.warps_per_line < num_warps && shape.warps_per_line * pieces_per_warp < pieces &&
          lines * shape.warps_per_line * 2 <= room) {
     shape.warps_per_line *= 2;
@@ -121,9 +123,29 @@ void launch_combine(const DecodePlan& plan, const PagedDecodeArguments& attentio
                                                    : LaunchOrder::after_previous);
 }
 
+// Every chunk of every request has a place for its partial result; pieces are counted in 32 bits.
+DecodeGrid chunked_grid(TensorChecks& checks, const DecodeGrid& grid, const ScheduleConfig& config,
+                        int max_batch, int max_seqlen_kv) {
+  if (max_seqlen_kv < 1) {
+    checks.add("max_seqlen_kv", fmt::format("{}", max_seqlen_kv),
+               "must be at least 1 for a batch-invariant descriptor, whose workspace grows with it",
+               "give the keys of the longest request, or those that the block table has pages for");
+    return grid;
+  }
+  const DecodeGrid chunked = with_chunks(grid, config, max_batch, max_seqlen_kv);
+  if (chunked.max_pieces > INT32_MAX) {
+    checks.add("max_seqlen_kv", fmt::format("{}", max_seqlen_kv),
+               fmt::format("must be at most {} for {} requests",
+                           INT32_MAX / max_batch * config.chunk_blocks * config.block_n, max_batch),
+               "split the batch");
+  }
+  return chunked;
+}
+
 }  // namespace
 
-DecodePlan::DecodePlan(std::shared_ptr<const PreparedDecode> kernels, int max_batch, int seqlen_q)
+DecodePlan::DecodePlan(std::shared_ptr<const PreparedDecode> kernels, int max_batch, int seqlen_q,
+                       int max_seqlen_kv)
     : kernels_(std::move(kernels)), max_batch_(max_batch), seqlen_q_(seqlen_q) {
   TensorChecks checks;
   std::int64_t most_batch = INT32_MAX;
@@ -141,6 +163,8 @@ DecodePlan::DecodePlan(std::shared_ptr<const PreparedDecode> kernels, int max_ba
   if (max_batch < 1 || max_batch > most_batch) {
     checks.add("max_batch", fmt::format("{}", max_batch),
                fmt::format("must be between 1 and {}", most_batch), "split the batch");
+  } else if (kernels_->descriptor.batch_invariant) {
+    grid_ = chunked_grid(checks, grid_, kernels_->schedule_config, max_batch, max_seqlen_kv);
   }
   checks.finish();
   const auto requests = static_cast<std::size_t>(max_batch) + 1;
@@ -174,9 +198,10 @@ void DecodePlan::update(const int* device_seq_lens, int batch, CUstream_st* stre
   arguments.unit_offsets = static_cast<long long*>(unit_offsets_.data());
   arguments.batch = batch;
   arguments.num_parts = grid_.num_parts;
+  arguments.most_chunks = grid_.most_chunks;
   launch(kernels_->schedule, {}, stream, &arguments);
   batch_ = batch;
-  may_split_ = grid_.num_parts > 1;
+  may_split_ = grid_.most_chunks > 0 ? grid_.most_chunks > 1 : grid_.num_parts > 1;
 }
 
 void DecodePlan::update(std::span<const int> seq_lens, CUstream_st* stream) {
@@ -187,8 +212,7 @@ void DecodePlan::update(std::span<const int> seq_lens, CUstream_st* stream) {
                "update before the capture, or from lengths in device memory");
     checks.finish();
   }
-  const HostSchedule schedule =
-      make_host_schedule(seq_lens, kernels_->schedule_config, grid_.num_parts);
+  const HostSchedule schedule = make_host_schedule(seq_lens, kernels_->schedule_config, grid_);
   parts_.upload(schedule.parts.data(), schedule.parts.size() * sizeof(SchedulePart), stream);
   piece_offsets_.upload(schedule.piece_offsets.data(), schedule.piece_offsets.size() * sizeof(int),
                         stream);

@@ -19,6 +19,23 @@ __device__ __forceinline__ unsigned pack_pair(float low, float high) {
   return packed;
 }
 
+// The two values of pack_pair, low first.
+template <DataType type>
+__device__ __forceinline__ float2 unpack_pair(unsigned packed) {
+  float2 values;
+  if constexpr (type == DataType::bf16) {
+    values.x = __uint_as_float(packed << 16);
+    values.y = __uint_as_float(packed & 0xffff0000u);
+  } else {
+    static_assert(type == DataType::fp16, "16-bit element types only");
+    asm("{ .reg .b16 low, high; mov.b32 {low, high}, %2; cvt.f32.f16 %0, low; "
+        "cvt.f32.f16 %1, high; }"
+        : "=f"(values.x), "=f"(values.y)
+        : "r"(packed));
+  }
+  return values;
+}
+
 // The value at `index` of an array of `type`.
 template <DataType type>
 __device__ __forceinline__ float load_float(const void* base, long long index) {

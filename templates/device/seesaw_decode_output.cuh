@@ -5,6 +5,7 @@
 
 #include "device/barrier_sm90.cuh"
 #include "device/partial_results.cuh"
+#include "device/partial_values.cuh"
 #include "device/seesaw_decode_softmax.cuh"
 #include "interface/seesaw_decode_arguments.h"
 
@@ -117,13 +118,15 @@ __device__ __forceinline__ void store_partial(
   const long long tile = tile_index(call.partial, call.num_kv_heads, range.piece, rows.kv_head,
                                     rows.first / block_rows);
   constexpr int lines = lines_of_tile(block_rows, config::head_dim_v);
-  float* values = call.partial.out +
-                  (tile * lines + at.consumer * lines / 2 + at.warp) * line_values + at.lane * 4;
+  Element* values = call.partial.out +
+                    (tile * lines + at.consumer * lines / 2 + at.warp) * line_values + at.lane * 4;
+  const float first = stored_factor<config::dtype>(softmax.sum[0]);
+  const float second = stored_factor<config::dtype>(softmax.sum[1]);
 #pragma unroll
   for (int i = 0; i < half_columns / 8; ++i) {
     const float* value = &out[i * 8 / quarter_columns][i * 8 % quarter_columns / 2];
-    *reinterpret_cast<float4*>(values + i * 4 * line_values) =
-        make_float4(value[0], value[1], value[2], value[3]);
+    store_in_line<config::dtype>(values + i * 4 * line_values, value[0] * first, value[1] * first,
+                                 value[2] * second, value[3] * second);
   }
   if (at.consumer == 0 && at.lane % 4 == 0) {
 #pragma unroll
@@ -150,7 +153,8 @@ __device__ __forceinline__ void store_final(
     Element* out_row = static_cast<Element*>(call.out) + range.request * call.out_strides.batch +
                        query * call.out_strides.token + head * call.out_strides.head +
                        at.consumer * half_columns;
-    store_final_row(out_row, out, half, sees_nothing ? 0.0f : 1.0f / sum, is_valid, at);
+    store_final_row(out_row, out, half, sees_nothing ? 0.0f : reciprocal_approximate(sum), is_valid,
+                    at);
     if (at.consumer == 0 && at.lane % 4 == 0 && is_valid && call.lse != nullptr) {
       call.lse[range.request * call.lse_strides.batch + query * call.lse_strides.token +
                head * call.lse_strides.head] =

@@ -52,35 +52,71 @@ __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments
   }
 }
 
-// This warp's rows of all quarters of a tile, in the order in which the consumers release them.
+// This warp's rows of a tile, in two halves of its quarters as the consumers release them: both
+// consumers' first quarters, then both their second ones.
 __device__ __forceinline__ void gather_tile(SharedStorage& shared, int tile, unsigned parity,
                                             const GatheredRows& rows, int lane) {
-#pragma unroll 1
-  for (int step = 0; step < 4; ++step) {
-    const int quarter = step % 2 * 2 + step / 2;
-    const int boxes = boxes_of(tile, quarter);
-    wait(shared_address(&shared.barriers.empty[tile][quarter]), parity ^ 1);
-    BoxPlaces<most_boxes> places;
+#if WHOLE
+  BoxPlaces<num_boxes> boxes;
 #pragma unroll
-    for (int i = 0; i < most_boxes; ++i) {
-      const int box = box_of(quarter, i);
-      places.addresses[i] = shared_address(shared.kv[tile][0]) + box * box_bytes;
-      places.columns[i] = box * box_columns;
+  for (int quarter = 0; quarter < 4; ++quarter)
+    wait(shared_address(&shared.barriers.empty[tile][quarter]), parity ^ 1);
+#pragma unroll
+  for (int box = 0; box < num_boxes; ++box) {
+    boxes.addresses[box] = shared_address(shared.kv[tile][0]) + box * box_bytes;
+    boxes.columns[box] = box * box_columns;
+  }
+#pragma unroll 2
+  for (int i = 0; i < row_groups; ++i)
+    copy_rows(rows, boxes, num_boxes, i, lane);
+  commit_copies();
+  const unsigned full = shared_address(shared.barriers.full[tile]);
+#if STARTPF
+  wait_for_copies<0>();
+#endif
+  announce_copies<0>(full, lane);
+  announce_copies<0>(full + 1 * 8, lane);
+  announce_copies<0>(full + 2 * 8, lane);
+  announce_copies<0>(full + 3 * 8, lane);
+#else
+  constexpr int most = 2 * quarter_boxes + other_boxes;
+#pragma unroll 1
+  for (int step = 0; step < 2; ++step) {
+    BoxPlaces<most> boxes;
+#pragma unroll
+    for (int i = 0; i < most; ++i) {
+      const int box = i < quarter_boxes       ? step * quarter_boxes + i
+                      : i < 2 * quarter_boxes ? (step + 1) * quarter_boxes + i
+                                              : num_value_boxes + i - 2 * quarter_boxes;
+      boxes.addresses[i] = shared_address(shared.kv[tile][0]) + box * box_bytes;
+      boxes.columns[i] = box * box_columns;
     }
-    copy_boxes(rows, places, boxes, lane);
+    wait(shared_address(&shared.barriers.empty[tile][step]), parity ^ 1);
+    wait(shared_address(&shared.barriers.empty[tile][step + 2]), parity ^ 1);
+#pragma unroll 2
+    for (int i = 0; i < row_groups; ++i) {
+      copy_rows(rows, boxes, step == 0 ? 2 * quarter_boxes : most, i, lane);
+#if LINEPF
+      if (step == 0) prefetch_rest(rows, i, lane);
+#endif
+    }
     commit_copies();
   }
   const unsigned full = shared_address(shared.barriers.full[tile]);
-  announce_copies<3>(full, lane);
-  announce_copies<2>(full + 2 * 8, lane);
-  announce_copies<1>(full + 1 * 8, lane);
+  announce_copies<1>(full, lane);
+  announce_copies<1>(full + 2 * 8, lane);
+  announce_copies<0>(full + 1 * 8, lane);
   announce_copies<0>(full + 3 * 8, lane);
+#endif
 }
 
-// The rows of this block's tile, zeros past the last: any strides, so no tensor map would do.
-__device__ __forceinline__ void load_queries(const PagedDecodeArguments& call,
-                                             SharedStorage& shared, int request, int kv_head,
-                                             int first_row, int thread) {
+// The rows of this block's tile, zeros past the last: any strides, so no tensor map would do. All
+// threads of one warpgroup.
+__device__ __forceinline__ void load_queries(const SeesawDecodeArguments& arguments,
+                                             SharedStorage& shared, int request, int thread) {
+  const PagedDecodeArguments& call = arguments.call;
+  const int kv_head = blockIdx.x / arguments.row_tiles;
+  const int first_row = blockIdx.x % arguments.row_tiles * block_rows;
   constexpr int chunks = box_columns / 8;  // of 16 bytes
   constexpr int rows_at_once = query_threads / chunks;
   static_assert(block_rows % rows_at_once == 0, "each thread loads as many rows");
@@ -102,8 +138,9 @@ __device__ __forceinline__ void load_queries(const PagedDecodeArguments& call,
   arrive_after_copies(shared_address(&shared.barriers.q_full));
 }
 
-// One of the warpgroup's four warps: each copies one half of one tile of every pair, and its share
-// of a request's query rows before the first pair. The first tile of a request is always tile 0.
+// One of the warpgroup's four warps: each copies one half of one tile of every pair, and before
+// them its share of a request's query rows, but for the first request's: a consumer loads those, so
+// that neither waits. The first tile of a request is always tile 0.
 __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
                                         SharedStorage& shared, const SchedulePart& part,
                                         const FirstTiles& first, int warp, int lane) {
@@ -112,15 +149,18 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
   unsigned parity = 0;
   unsigned q_parity = 0;
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
+  bool is_first = true;
+  const auto begin = [&](int request) {
+    if (!is_first) {
+      wait(shared_address(&shared.barriers.q_empty), q_parity);  // the rows before are not read
+      load_queries(arguments, shared, request, warp * 32 + lane);
+      q_parity ^= 1;
+    }
+    is_first = false;
+  };
   for_each_tile(
-      arguments.call, part, first, warp, lane, [&](const DecodeRange& range, int block, int page) {
-        if (block == range.first_block) {
-          wait(shared_address(&shared.barriers.q_empty),
-               q_parity ^ 1);  // the rows before are not read
-          load_queries(arguments.call, shared, range.request, blockIdx.x / arguments.row_tiles,
-                       blockIdx.x % arguments.row_tiles * block_rows, warp * 32 + lane);
-          q_parity ^= 1;
-        }
+      arguments.call, part, first, warp, lane, begin,
+      [&](const DecodeRange& range, int block, int page) {
         if ((block - range.first_block) % 2 != tile)
           return;
         if constexpr (gathers_rows) {

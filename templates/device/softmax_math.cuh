@@ -21,6 +21,13 @@ __device__ __forceinline__ float exp2_approximate(float x) {
   return result;
 }
 
+// 1 / x within one unit in the last place. PTX ISA 9.7.3, rcp.
+__device__ __forceinline__ float reciprocal_approximate(float x) {
+  float result;
+  asm("rcp.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
 // PTX ISA 9.7.3.22, lg2.approx.
 __device__ __forceinline__ float log2_approximate(float x) {
   float result;

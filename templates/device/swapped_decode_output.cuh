@@ -7,6 +7,7 @@
 #include "device/barrier_sm90.cuh"
 #include "device/decode_range.cuh"
 #include "device/partial_results.cuh"
+#include "device/partial_values.cuh"
 #include "device/swapped_decode_softmax.cuh"
 #include "interface/swapped_decode_arguments.h"
 
@@ -113,16 +114,19 @@ __device__ __forceinline__ void store_partial(const PagedDecodeArguments& call,
   const long long tile = tile_index(call.partial, call.num_kv_heads, range.piece, blockIdx.x, 0);
   constexpr int lines = lines_of_tile(rows, config::head_dim_v);
   constexpr int consumer_lines = lines / num_consumers;
-  float* values = call.partial.out +
-                  (tile * lines + at.consumer * consumer_lines + at.warp) * line_values +
-                  at.lane * 4;
+  Element* values = call.partial.out +
+                    (tile * lines + at.consumer * consumer_lines + at.warp) * line_values +
+                    at.lane * 4;
 #pragma unroll
-  for (int box = 0; box < boxes_per_consumer; ++box) {
+  for (int j = 0; j < row_tiles; ++j) {
+    const float even = stored_factor<config::dtype>(softmax.sum[j][0]);
+    const float odd = stored_factor<config::dtype>(softmax.sum[j][1]);
 #pragma unroll
-    for (int j = 0; j < row_tiles; ++j) {
+    for (int box = 0; box < boxes_per_consumer; ++box) {
       const float* value = &out[box][j * 4];
-      *reinterpret_cast<float4*>(values + (box * row_tiles + j) * 4 * line_values) =
-          make_float4(value[0], value[1], value[2], value[3]);
+      store_in_line<config::dtype>(values + (box * row_tiles + j) * 4 * line_values,
+                                   value[0] * even, value[1] * odd, value[2] * even,
+                                   value[3] * odd);
     }
   }
   if (at.consumer == 0 && at.warp == 0 && at.lane < 4) {
@@ -151,7 +155,7 @@ __device__ __forceinline__ void store_final(const PagedDecodeArguments& call,
         continue;
       const float sum = softmax.sum[j][c];
       const bool sees_nothing = sum == 0.0f;
-      const float scale = sees_nothing ? 0.0f : 1.0f / sum;
+      const float scale = sees_nothing ? 0.0f : reciprocal_approximate(sum);
       const int query = row / config::q_per_kv;
       const int head = blockIdx.x * config::q_per_kv + row % config::q_per_kv;
       Element* out_row = static_cast<Element*>(call.out) + range.request * call.out_strides.batch +

@@ -1,7 +1,7 @@
 // The producers of kernels/swapped_decode_sm90.cu: two warps per consumer keep its ring of boxes
 // filled, box by box as the consumer is done with them. By tensor copies, each warp takes every
 // second box: one thread starts a copy in about 80 clocks, too slow alone for a tile that is waited
-// for. Gathering, each takes half of every box's rows.
+// for. Gathering, each takes half of the tile's rows.
 #pragma once
 
 #include "device/barrier_sm90.cuh"
@@ -61,43 +61,28 @@ __device__ __forceinline__ void load_boxes(const SwappedDecodeArguments& argumen
   }
 }
 
-constexpr int boxes_at_once = 3;
-
-// This warp's rows of all boxes of a tile, some boxes at a time. Its barrier is left in `copied` to
-// arrive at later, and at what was left there it arrives once all is under way that can be before
-// the consumer has that tile. The second group waits for the tile before, as above.
-__device__ __forceinline__ void gather_boxes(ConsumerStorage& storage, ConsumerBarriers& barriers,
-                                             const RingPosition& at, int consumer,
-                                             const TileBefore& before, const GatheredRows& rows,
-                                             unsigned& copied, int lane) {
-  constexpr int groups_ahead = (config::ring_boxes - num_boxes) / boxes_at_once;
-#pragma unroll 1
-  for (int group = 0; group * boxes_at_once < num_boxes; ++group) {
-    if (group == groups_ahead && copied != 0)
-      announce_copies<groups_ahead>(copied, lane);
-    if (group == 1 && before.full != 0)
-      wait(before.full, before.parity);
-    BoxPlaces<boxes_at_once> boxes;
+// This warp's rows of a tile, whole rows at once. The second half of them waits for the tile
+// before, as the third box does above.
+__device__ __forceinline__ void gather_tile(ConsumerStorage& storage, ConsumerBarriers& barriers,
+                                            const RingPosition& at, int consumer,
+                                            const TileBefore& before, const GatheredRows& rows,
+                                            int lane) {
+  BoxPlaces<num_boxes> boxes;
 #pragma unroll
-    for (int i = 0; i < boxes_at_once; ++i) {
-      const int position = group * boxes_at_once + i;
-      if (position < num_boxes) {
-        const int slot = at.slot(position);
-        wait(shared_address(&barriers.box_empty[slot]), at.parity_of(position) ^ 1);
-        boxes.addresses[i] = shared_address(storage.kv[slot]);
-        boxes.columns[i] = box_at(position, consumer) * box_columns;
-      }
-    }
-    copy_boxes(rows, boxes, num_boxes - group * boxes_at_once, lane);
-    commit_copies();
+  for (int i = 0; i < num_boxes; ++i) {
+    const int slot = at.slot(i);
+    wait(shared_address(&barriers.box_empty[slot]), at.parity_of(i) ^ 1);
+    boxes.addresses[i] = shared_address(storage.kv[slot]);
+    boxes.columns[i] = box_at(i, consumer) * box_columns;
   }
-  copied = shared_address(&barriers.tile_full[at.tile % 2]);
-}
-
-__device__ __forceinline__ void announce_last(unsigned& copied, int lane) {
-  if (copied != 0)
-    announce_copies<0>(copied, lane);
-  copied = 0;
+#pragma unroll 2
+  for (int i = 0; i < row_groups; ++i) {
+    if (i == row_groups / 2 && before.full != 0)
+      wait(before.full, before.parity);
+    copy_rows(rows, boxes, num_boxes, i, lane);
+  }
+  commit_copies();
+  announce_copies<0>(shared_address(&barriers.tile_full[at.tile % 2]), lane);
 }
 
 // One thread. `loads` counts the requests whose rows were loaded before.
@@ -115,7 +100,8 @@ __device__ __forceinline__ void load_queries(const SwappedDecodeArguments& argum
   }
 }
 
-// One of the producer warps: two per consumer, the last loads query rows too.
+// One of the producer warps: two per consumer. The last loads query rows too, whether there are
+// keys or not: that is not known yet when the rows are.
 __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
                                         SharedStorage& shared, const SchedulePart& part,
                                         const FirstTiles& first, int warp, int lane) {
@@ -124,36 +110,33 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
   RingPosition ring;
   unsigned loads = 0;
   unsigned others = 0;  // tiles of the other consumer so far
-  unsigned copied = 0;  // the barrier of a tile that is not announced yet; 0 if there is none
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
-  for_each_tile(
-      arguments.call, part, first, warp, lane, [&](const DecodeRange& range, int block, int page) {
-        if (block == range.first_block) {
-          announce_last(copied, lane);  // query rows wait for a request that may need it
-          if (has_queries && lane == 0)
-            load_queries(arguments, shared, loads, range.request);
-          ++loads;
-        }
-        if ((block - range.first_block) % num_consumers != consumer) {
-          ++others;
-          return;
-        }
-        if constexpr (gathers_rows) {
-          const TileBefore before =
-              tile_before(shared.barriers[1 - consumer], others, block > range.first_block);
-          const GatheredRows rows =
-              gather_rows(arguments.call, range, blockIdx.x, block, page, warp, lane);
-          gather_boxes(shared.consumers[consumer], shared.barriers[consumer], ring, consumer,
-                       before, rows, copied, lane);
-        } else if (lane < pages_per_tile) {
-          const TileBefore before =
-              tile_before(shared.barriers[1 - consumer], others, block > range.first_block);
-          load_boxes(arguments, shared.consumers[consumer], shared.barriers[consumer], ring,
-                     consumer, warp % warps_per_ring, before, policy, range.request,
-                     block * tile_tokens, page, lane);
-        }
-        __syncwarp();
-        ring.advance();
-      });
-  announce_last(copied, lane);
+  const auto begin = [&](int request) {
+    if (has_queries && lane == 0)
+      load_queries(arguments, shared, loads, request);
+    ++loads;
+  };
+  for_each_tile(arguments.call, part, first, warp, lane, begin,
+                [&](const DecodeRange& range, int block, int page) {
+                  if ((block - range.first_block) % num_consumers != consumer) {
+                    ++others;
+                    return;
+                  }
+                  if constexpr (gathers_rows) {
+                    const TileBefore before = tile_before(shared.barriers[1 - consumer], others,
+                                                          block > range.first_block);
+                    const GatheredRows rows =
+                        gather_rows(arguments.call, range, blockIdx.x, block, page, warp, lane);
+                    gather_tile(shared.consumers[consumer], shared.barriers[consumer], ring,
+                                consumer, before, rows, lane);
+                  } else if (lane < pages_per_tile) {
+                    const TileBefore before = tile_before(shared.barriers[1 - consumer], others,
+                                                          block > range.first_block);
+                    load_boxes(arguments, shared.consumers[consumer], shared.barriers[consumer],
+                               ring, consumer, warp % warps_per_ring, before, policy, range.request,
+                               block * tile_tokens, page, lane);
+                  }
+                  __syncwarp();
+                  ring.advance();
+                });
 }

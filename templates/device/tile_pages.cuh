@@ -1,6 +1,6 @@
 // Where the tiles of a part lie in a paged cache, looked up by one warp ahead of the copies: 32
-// pages at a time, one per lane, and the next request's while this one's tiles are on their way.
-// Where rows are gathered, the page of every row that the warp copies, a tile ahead.
+// pages at a time, one per lane, and the next range's while this one's tiles are on their way. Where
+// rows are gathered, the page of every row that the warp copies, a tile ahead.
 #pragma once
 
 #include "kernel_config.cuh"
@@ -22,8 +22,8 @@ constexpr int tiles_per_page =
 
 __device__ __forceinline__ DecodeRange
 range_of(const attnjit::kernel_interface::PagedDecodeArguments& call,
-         const attnjit::kernel_interface::SchedulePart& part, int request) {
-  return decode_range(part, request, call.seq_lens, call.piece_offsets, tile_tokens);
+         const attnjit::kernel_interface::SchedulePart& part, const RangeIndex& at) {
+  return decode_range(part, at, call.seq_lens, call.piece_offsets, tile_tokens);
 }
 
 __device__ __forceinline__ bool has_tiles(const DecodeRange& range) {
@@ -98,26 +98,30 @@ find_first_tiles(const attnjit::kernel_interface::PagedDecodeArguments& call,
   if (part.first_request >= end_request_of(part))
     return {};
   const int pages = look_up(call, part.first_request, part.first_block, warp, lane);
-  return {range_of(call, part, part.first_request), pages};
+  return {range_of(call, part, first_index(part)), pages};
 }
 
-// Calls load(range, block, page) for every tile of the part, in order; lane i of the first
-// pages_per_tile has the tile's i-th page, and copies it. Where rows are gathered, every lane has
-// the page of the row that it looks up, in the warp's own tiles. All lanes of one warp.
-template <typename Load>
+// Calls begin(request) for every request or chunk of the part, before its look-ups are waited for,
+// and load(range, block, page) for every tile, in order; lane i of the first pages_per_tile has the
+// tile's i-th page, and copies it. Where rows are gathered, every lane has the page of the row that
+// it looks up, in the warp's own tiles. All lanes of one warp.
+template <typename Begin, typename Load>
 __device__ __forceinline__ void for_each_tile(
     const attnjit::kernel_interface::PagedDecodeArguments& call,
     const attnjit::kernel_interface::SchedulePart& part, const FirstTiles& first, int warp,
-    int lane, Load load) {
+    int lane, Begin begin, Load load) {
   const int end_request = end_request_of(part);
   if (part.first_request >= end_request)
     return;
   int pages = first.pages;
   DecodeRange range = first.range;
   while (true) {
-    const bool is_last = range.request + 1 == end_request;
-    const int next_pages = is_last ? 0 : look_up(call, range.request + 1, 0, warp, lane);
-    const DecodeRange next = is_last ? range : range_of(call, part, range.request + 1);
+    begin(range.request);
+    const RangeIndex after = index_after(range);
+    const bool is_last = after.request == end_request;
+    const int next_block = has_chunks ? after.chunk * chunk_blocks : 0;
+    const int next_pages = is_last ? 0 : look_up(call, after.request, next_block, warp, lane);
+    const DecodeRange next = is_last ? range : range_of(call, part, after);
     for (int block = range.first_block; has_tiles(range) && block < range.end_block; ++block) {
       const int ahead = (block - range.first_block) % (32 / pages_per_tile);
       if constexpr (gathers_rows) {

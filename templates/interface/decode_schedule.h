@@ -131,18 +131,25 @@ ATTNJIT_HOST_DEVICE inline ScheduleCut cut_at(const long long* unit_offsets, int
   return {request, static_cast<int>(block)};
 }
 
+// What lies between two cuts, as the first piece of its first request.
+ATTNJIT_HOST_DEVICE inline SchedulePart part_between(const ScheduleCut& begin,
+                                                     const ScheduleCut& end,
+                                                     long long total_units) {
+  constexpr long long most_blocks = 2147483647;
+  const long long call_blocks = total_units / block_units;
+  return {begin.request,
+          begin.block,
+          end.request,
+          end.block,
+          0,
+          static_cast<int>(call_blocks < most_blocks ? call_blocks : most_blocks)};
+}
+
 ATTNJIT_HOST_DEVICE inline SchedulePart make_part(const long long* unit_offsets, int batch,
                                                   long long per_part, int part) {
   const ScheduleCut begin = cut_at(unit_offsets, batch, part * per_part);
   const ScheduleCut end = cut_at(unit_offsets, batch, (part + 1) * per_part);
-  constexpr long long most_blocks = 2147483647;
-  const long long call_blocks = unit_offsets[batch] / block_units;
-  SchedulePart result = {begin.request,
-                         begin.block,
-                         end.request,
-                         end.block,
-                         0,
-                         static_cast<int>(call_blocks < most_blocks ? call_blocks : most_blocks)};
+  SchedulePart result = part_between(begin, end, unit_offsets[batch]);
   if (begin.block > 0) {
     result.first_piece =
         static_cast<int>(part - first_part_of(unit_offsets[begin.request], per_part));
@@ -159,6 +166,7 @@ struct ScheduleArguments {
   long long* unit_offsets;  // [batch + 1], out: where each request begins on the line
   int batch;
   int num_parts;
+  int most_chunks;  // of a request, where requests are cut into chunks
 };
 
 }  // namespace attnjit::kernel_interface

@@ -36,18 +36,19 @@ ATTNJIT_HOST_DEVICE constexpr int lines_of_tile(int rows, int head_dim_v) {
   return rows * ((head_dim_v + line_values - 1) / line_values);
 }
 
+using PartialValue = unsigned short;  // of the call's 16-bit element type
+
 // A row's softmax over the keys of one piece.
 struct PartialState {
   float maximum;  // what scores, in units of log2, are relative to: the largest, or close below
   float sum;      // of exp2(score - maximum); 0 if the row sees none of the keys
 };
 
-// Results of the pieces of split requests, not yet divided by their sums: out [pieces,
-// num_kv_heads, tiles, lines of a tile, 128] and states [pieces, num_kv_heads, tiles, rows of a
-// tile]; a kv head has seqlen_q * q_per_kv rows, query-major. device/partial_results.cuh says what
-// a line holds.
+// Results of the pieces of split requests: out [pieces, num_kv_heads, tiles, lines of a tile, 128]
+// and states [pieces, num_kv_heads, tiles, rows of a tile]; a kv head has seqlen_q * q_per_kv rows,
+// query-major. device/partial_results.cuh says what a line holds.
 struct PartialResults {
-  float* out;
+  PartialValue* out;
   PartialState* states;
   int tiles;  // of a kv head's rows
 };

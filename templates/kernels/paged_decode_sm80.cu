@@ -17,6 +17,7 @@
 #include "device/numeric_types.cuh"
 #include "device/paged_tile.cuh"
 #include "device/partial_results.cuh"
+#include "device/partial_values.cuh"
 #include "device/softmax_math.cuh"
 #include "interface/paged_decode_arguments.h"
 
@@ -217,7 +218,9 @@ __device__ __forceinline__ void store_row(const PagedDecodeArguments& arguments,
   const int query = row / config::q_per_kv;
   const int head = work.kv_head * config::q_per_kv + row % config::q_per_kv;
   const bool sees_nothing = state.sum == 0.0f;
-  const float scale = piece >= 0 ? 1.0f : sees_nothing ? 0.0f : 1.0f / state.sum;
+  const float scale = piece >= 0     ? stored_factor<config::dtype>(state.sum)
+                      : sees_nothing ? 0.0f
+                                     : reciprocal_approximate(state.sum);
   const long long partial_row =
       tile_index(arguments.partial, arguments.num_kv_heads, piece, work.kv_head, row);
   Element* out = static_cast<Element*>(arguments.out) + work.request * arguments.out_strides.batch +
@@ -227,15 +230,10 @@ __device__ __forceinline__ void store_row(const PagedDecodeArguments& arguments,
     const int column = (first_tile + j) * 8 + at.lane % 4 * 2;
     if (value_tiles % config::num_warps != 0 && first_tile + j >= value_tiles)
       continue;
-    const float low = columns[j][half * 2] * scale;
-    const float high = columns[j][half * 2 + 1] * scale;
-    if (piece < 0) {
-      *reinterpret_cast<unsigned*>(out + column) = pack_pair<config::dtype>(low, high);
-    } else {
-      constexpr int row_values = lines_of_tile(1, config::head_dim_v) * line_values;
-      *reinterpret_cast<float2*>(arguments.partial.out + partial_row * row_values + column) =
-          make_float2(low, high);
-    }
+    constexpr int row_values = lines_of_tile(1, config::head_dim_v) * line_values;
+    Element* row_out = piece >= 0 ? arguments.partial.out + partial_row * row_values : out;
+    *reinterpret_cast<unsigned*>(row_out + column) =
+        pack_pair<config::dtype>(columns[j][half * 2] * scale, columns[j][half * 2 + 1] * scale);
   }
   if (at.warp == 0 && at.lane % 4 == 0) {
     if (piece >= 0) {
@@ -318,18 +316,19 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   const int tiles = (num_rows + config::block_m - 1) / config::block_m;
 
   clear_padding<padded_qk - config::head_dim_qk>(shared);
-  for (int request = arguments.parts[blockIdx.y].first_request;; ++request) {
-    // Read again per request: kept over the main loop, it would push accumulators out of registers.
+  RangeIndex index = first_index(arguments.parts[blockIdx.y]);
+  while (true) {
+    // Read again per range: kept over the main loop, it would push accumulators out of registers.
     const SchedulePart part = arguments.parts[blockIdx.y];
     // Not end_request_of: it takes a register more over the loop, and there is none left on sm_100.
-    if (request > part.end_request)
+    if (index.request > part.end_request)
       break;
-    if (request == part.end_request && part.end_block == 0)
+    if (index.request == part.end_request && part.end_block == 0)
       break;
     const DecodeRange range =
-        decode_range(part, request, arguments.seq_lens, arguments.piece_offsets, config::block_n);
+        decode_range(part, index, arguments.seq_lens, arguments.piece_offsets, config::block_n);
     Work work;
-    work.request = request;
+    work.request = range.request;
     work.kv_head = blockIdx.x / tiles;
     work.seqlen_kv = range.seqlen_kv;
     work.first_row = blockIdx.x % tiles * config::block_m;
@@ -337,5 +336,6 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
     work.first_block = range.first_block;
     work.end_block = range.end_block;
     process(shared, arguments, work, at, range.piece);
+    index = index_after(range);
   }
 }

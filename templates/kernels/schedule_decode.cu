@@ -2,7 +2,7 @@
 // copy, so that it can be captured and replayed with lengths that grow. One block.
 #include "kernel_config.cuh"
 
-#include "interface/decode_schedule.h"
+#include "interface/chunk_schedule.h"
 
 using namespace attnjit::kernel_interface;
 
@@ -54,33 +54,47 @@ __device__ __forceinline__ long long sum_of_block(SharedStorage& shared, long lo
   return sum;
 }
 
-__device__ __forceinline__ int num_pieces(const long long* unit_offsets, int request,
+constexpr bool has_chunks = config::chunk_blocks > 0;
+
+__device__ __forceinline__ ChunkRule chunk_rule(const ScheduleArguments& arguments) {
+  return {config::chunk_blocks, arguments.most_chunks};
+}
+
+__device__ __forceinline__ int num_pieces(const ScheduleArguments& arguments, int request,
                                           long long per_part) {
-  const int count = num_pieces_of(unit_offsets[request], unit_offsets[request + 1], per_part);
+  const long long begin = arguments.unit_offsets[request];
+  const long long end = arguments.unit_offsets[request + 1];
+  int count = 0;
+  if constexpr (has_chunks) {
+    count = num_chunks_of(begin, end, chunk_rule(arguments));
+  } else {
+    count = num_pieces_of(begin, end, per_part);
+  }
   return count > 1 ? count : 0;
 }
 
-__device__ __forceinline__ long long num_pieces(const long long* unit_offsets, const Run& run,
+__device__ __forceinline__ long long num_pieces(const ScheduleArguments& arguments, const Run& run,
                                                 long long per_part) {
   long long pieces = 0;
   for (int b = run.first; b < run.end; ++b)
-    pieces += num_pieces(unit_offsets, b, per_part);
+    pieces += num_pieces(arguments, b, per_part);
   return pieces;
 }
 
-// The cheaper cutting's units per part.
+// The cheaper cutting's units per part. Chunks are as many pieces whatever the parts.
 __device__ __forceinline__ long long choose_per_part(SharedStorage& shared,
                                                      const ScheduleArguments& arguments,
                                                      const Run& run) {
   const ScheduleCosts costs = {config::piece_units, config::block_percent};
   const long long total = arguments.unit_offsets[arguments.batch];
+  if constexpr (has_chunks)
+    return units_per_part(total, arguments.num_parts);
   long long best = 0;
   long long best_units = 0;
 #pragma unroll 1
   for (int cutting = 0; cutting < num_cuttings; ++cutting) {
     const long long per_part = units_per_part(total, arguments.batch, arguments.num_parts, cutting);
-    const long long pieces =
-        sum_of_block(shared, num_pieces(arguments.unit_offsets, run, per_part));
+    const long long pieces = sum_of_block(shared, num_pieces(arguments, run, per_part));
     const long long units = cutting_units(total, arguments.num_parts, per_part, pieces, costs);
     if (cutting == 0 || units < best_units) {
       best = per_part;
@@ -114,15 +128,19 @@ extern "C" __global__ void __launch_bounds__(config::num_threads, 1)
   __syncthreads();  // unit_offsets is written
 
   const long long per_part = choose_per_part(shared, arguments, run);
-  int piece =
-      static_cast<int>(exclusive_scan(shared, num_pieces(arguments.unit_offsets, run, per_part)));
+  int piece = static_cast<int>(exclusive_scan(shared, num_pieces(arguments, run, per_part)));
   for (int b = run.first; b < run.end; ++b) {
     arguments.piece_offsets[b] = piece;
-    piece += num_pieces(arguments.unit_offsets, b, per_part);
+    piece += num_pieces(arguments, b, per_part);
     if (b == batch - 1)
       arguments.piece_offsets[batch] = piece;
   }
   for (int part = threadIdx.x; part < arguments.num_parts; part += config::num_threads) {
-    arguments.parts[part] = make_part(arguments.unit_offsets, batch, per_part, part);
+    if constexpr (has_chunks) {
+      arguments.parts[part] =
+          make_chunk_part(arguments.unit_offsets, batch, per_part, part, chunk_rule(arguments));
+    } else {
+      arguments.parts[part] = make_part(arguments.unit_offsets, batch, per_part, part);
+    }
   }
 }

@@ -201,9 +201,9 @@ __device__ __forceinline__ void take_softmax(const PagedDecodeArguments& call,
 // while consumer 1 is.
 __device__ __forceinline__ void process_pair(const PagedDecodeArguments& call,
                                              SharedStorage& shared, const RowRange& rows,
-                                             const Tile& tile, bool has_second, bool is_last,
-                                             const Position& at, RunningSoftmax& softmax,
-                                             Output& out) {
+                                             const Tile& tile, bool is_first_pair, bool has_second,
+                                             bool is_last, const Position& at,
+                                             RunningSoftmax& softmax, Output& out) {
   const bool is_first = at.consumer == 0;
   RowFactors before_first_product;
   RowFactors before_second_product;
@@ -235,7 +235,8 @@ __device__ __forceinline__ void process_pair(const PagedDecodeArguments& call,
                    before_second_product);
     }
   }
-  rescale(out, before_first_product);
+  if (!is_first_pair)  // before, the output is zeros
+    rescale(out, before_first_product);
   start_product(shared, 0, at, probabilities, out);
   if (is_first && has_second) {
     sync_named_barrier<consumer_threads>(probabilities_ready + 1);
@@ -260,8 +261,8 @@ __device__ __forceinline__ void process_request(const PagedDecodeArguments& call
     const bool has_second = block + 1 < range.end_block;
     const int own_block = block + at.consumer;
     const Tile tile = {own_block * tile_tokens, parity};
-    process_pair(call, shared, rows, tile, has_second, own_block + 2 >= range.end_block, at,
-                 softmax, out);
+    process_pair(call, shared, rows, tile, block == range.first_block, has_second,
+                 own_block + 2 >= range.end_block, at, softmax, out);
     if (own_block < range.end_block)
       parity ^= 1;
   }
@@ -275,8 +276,11 @@ __device__ __forceinline__ void consume(const SeesawDecodeArguments& arguments,
   const PagedDecodeArguments& call = arguments.call;
   unsigned parity = 0;
   unsigned q_parity = 0;
-  for (int request = part.first_request; request < end_request_of(part); ++request) {
-    const DecodeRange range = range_of(call, part, request);
+  if (at.consumer == 1 && part.first_request < end_request_of(part))
+    load_queries(arguments, shared, part.first_request, at.warp * 32 + at.lane);
+  RangeIndex index = first_index(part);
+  while (index.request < end_request_of(part)) {
+    const DecodeRange range = range_of(call, part, index);
     const RowRange rows = row_range(arguments, range, at);
     RunningSoftmax softmax;
     reset(softmax);
@@ -284,14 +288,17 @@ __device__ __forceinline__ void consume(const SeesawDecodeArguments& arguments,
 #pragma unroll
     for (int i = 0; i < quarter_columns / 2; ++i)
       out[0][i] = out[1][i] = 0.0f;
+    wait(shared_address(&shared.barriers.q_full), q_parity);
+    fence_proxy_async();  // the queries came by ordinary copies
+    q_parity ^= 1;
     if (has_tiles(range)) {
-      wait(shared_address(&shared.barriers.q_full), q_parity);
-      fence_proxy_async();  // the queries came by ordinary copies
-      q_parity ^= 1;
       process_request(call, shared, range, rows, at, parity, softmax, out);
       add_sums(shared, softmax, at);
+    } else {
+      release(shared.barriers.q_empty, at);
     }
     store_output(call, range, rows, softmax, at, out);
+    index = index_after(range);
   }
 }
 

@@ -142,9 +142,9 @@ __device__ __forceinline__ void accumulate_output(const ConsumerStorage& storage
 
 __device__ __forceinline__ void process_tile(const PagedDecodeArguments& call,
                                              SharedStorage& shared, const RingPosition& ring,
-                                             const DecodeRange& range, int block, unsigned stage,
-                                             const Position& at, RunningSoftmax& softmax,
-                                             Output& out) {
+                                             const DecodeRange& range, int block, bool is_first,
+                                             unsigned stage, const Position& at,
+                                             RunningSoftmax& softmax, Output& out) {
   ConsumerStorage& storage = shared.consumers[at.consumer];
   ColumnParts& parts = shared.column_parts[at.consumer];
   ConsumerBarriers& barriers = shared.barriers[at.consumer];
@@ -169,7 +169,8 @@ __device__ __forceinline__ void process_tile(const PagedDecodeArguments& call,
   update_softmax(parts, at.lane, scores, softmax, factors);
   store_probabilities(storage, at.warp, at.lane, scores);
   fence_proxy_async();
-  rescale_output(out, factors);
+  if (!is_first)  // before, the output is zeros
+    rescale_output(out, factors);
   sync_consumer(at.consumer);  // all probabilities are written; the maxima are no longer read
   accumulate_output(storage, barriers, ring, at, out);
 }
@@ -180,8 +181,9 @@ __device__ __forceinline__ void consume(const SwappedDecodeArguments& arguments,
   const PagedDecodeArguments& call = arguments.call;
   RingPosition ring;
   unsigned loads = 0;  // of queries
-  for (int request = part.first_request; request < end_request_of(part); ++request) {
-    const DecodeRange range = range_of(call, part, request);
+  RangeIndex index = first_index(part);
+  while (index.request < end_request_of(part)) {
+    const DecodeRange range = range_of(call, part, index);
     RunningSoftmax softmax;
     reset(softmax);
     Output out;
@@ -191,20 +193,21 @@ __device__ __forceinline__ void consume(const SwappedDecodeArguments& arguments,
       for (int i = 0; i < rows / 2; ++i)
         out[box][i] = 0.0f;
     }
+    const unsigned stage = loads % query_stages;
+    wait(shared_address(&shared.query_barriers.full[stage]), loads / query_stages % 2);
+    ++loads;
+    const int first = range.first_block + at.consumer;
+    if (!has_tiles(range) || first >= range.end_block)
+      release(shared.query_barriers.empty[stage], at);  // no tile for this consumer
     if (has_tiles(range)) {
-      const unsigned stage = loads % query_stages;
-      wait(shared_address(&shared.query_barriers.full[stage]), loads / query_stages % 2);
-      ++loads;
-      const int first = range.first_block + at.consumer;
-      if (first >= range.end_block)
-        release(shared.query_barriers.empty[stage], at);  // no tile for this consumer
 #pragma unroll 1
       for (int block = first; block < range.end_block; block += num_consumers) {
-        process_tile(call, shared, ring, range, block, stage, at, softmax, out);
+        process_tile(call, shared, ring, range, block, block == first, stage, at, softmax, out);
         ring.advance();
       }
     }
     finish_request(call, shared, range, at, softmax, out);
+    index = index_after(range);
   }
 }
 

@@ -1,5 +1,9 @@
 #include "attnjit/config_selection.hpp"
 
+#include <tuple>
+
+#include <fmt/format.h>
+
 #include "attnjit/descriptor_validation.hpp"
 #include "catch.hpp"
 
@@ -128,7 +132,7 @@ TEST_CASE("a decode takes its attention, combine and schedule kernels, in this o
   CHECK(combine.partial_rows == 1);
   CHECK(schedule.block_n == decode.block_n);
   // A piece: 4 rows x 128 columns x 4 bytes, twice; a block: block_n keys x 320 columns x 2 bytes.
-  CHECK(schedule.piece_units == 4 * 128 * 4 * 2 * 256 / (decode.block_n * 320 * 2));
+  CHECK(schedule.piece_units == 4 * 128 * 2 * 2 * 256 / (decode.block_n * 320 * 2));
   CHECK(schedule.block_percent == 100);
 }
 
@@ -288,6 +292,26 @@ TEST_CASE("descriptors that differ only in what a launch brings share their kern
   other.returns_lse = false;
   const TargetDevice device = device_named("h200");
   CHECK(select_configs(descriptor, device) == select_configs(other, device));
+}
+
+TEST_CASE("a batch-invariant decode is cut into chunks, alike in attention and schedule") {
+  for (const auto& [ratio, dims, keys] :
+       {std::tuple{16, HeadDims{576, 512, ValueSource::prefix_of_k}, 512},
+        std::tuple{128, HeadDims{576, 512, ValueSource::prefix_of_k}, 1024},
+        std::tuple{4, HeadDims{128, 128, ValueSource::separate}, 256}}) {
+    AttentionDescriptor descriptor = describe_call(dims, ratio);
+    const auto plain = select_configs(descriptor, device_named("h200"));
+    descriptor.batch_invariant = true;
+    const auto configs = select_configs(descriptor, device_named("h200"));
+    const auto& schedule = std::get<ScheduleConfig>(configs[2]);
+    CHECK(schedule.chunk_blocks * schedule.block_n == keys);
+    CHECK(to_json(configs[0]).find(fmt::format("\"chunk_blocks\":{},", schedule.chunk_blocks)) !=
+          std::string::npos);
+    CHECK(std::get<CombineConfig>(configs[1]).segment_pieces == 8);
+    CHECK(std::get<ScheduleConfig>(plain[2]).chunk_blocks == 0);
+    CHECK(std::get<CombineConfig>(plain[1]).segment_pieces == 0);
+    CHECK(to_json(plain[0]).find("\"chunk_blocks\":0,") != std::string::npos);
+  }
 }
 
 TEST_CASE("an illegal or unserved descriptor is refused before any kernel is chosen") {

@@ -32,9 +32,10 @@ TEST_CASE("the JSON of a config holds the kernel's name and every field") {
   check_json_holds_every_field<CombineConfig>();
   check_json_holds_every_field<ScheduleConfig>();
   CHECK(to_json(KernelConfig(
-            CombineConfig{DataType::fp16, 512, PartialOrder::accumulators, 64, 16, true})) ==
+            CombineConfig{DataType::fp16, 512, PartialOrder::accumulators, 64, 16, 4, true})) ==
         "{\"kernel\":\"combine_splits\",\"dtype\":\"fp16\",\"head_dim_v\":512,"
-        "\"partial_order\":\"accumulators\",\"partial_rows\":64,\"num_warps\":16,"
+        "\"partial_order\":\"accumulators\",\"partial_rows\":64,\"num_warps\":16,\"segment_"
+        "pieces\":4,"
         "\"overlaps_attention\":true}");
 }
 
@@ -57,7 +58,7 @@ TEST_CASE("a config is described in one short line") {
   const auto configs = select_configs(descriptor, find_target_device("h200").value());
   CHECK(describe(configs[0]) == "swapped_decode_sm90 bf16 576/512 x16 page 64 none rows 16 ring 9");
   CHECK(describe(configs[1]) == "combine_splits bf16 512 transposed of 16 warps 16");
-  CHECK(describe(configs[2]) == "schedule_decode n64 threads 1024 piece 227 block 60%");
+  CHECK(describe(configs[2]) == "schedule_decode n64 threads 1024 piece 113 block 60%");
   descriptor.num_q_heads = 128;
   const auto many = select_configs(descriptor, find_target_device("h200").value());
   CHECK(describe(many[0]) == "seesaw_decode_sm90 bf16 576/512 x128 page 64 none");

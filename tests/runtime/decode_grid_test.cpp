@@ -39,15 +39,28 @@ TEST_CASE("a grid that fills a device unevenly takes another wave where that gai
 TEST_CASE("workspace holds two pieces per part, of whole tiles, with a state for each row") {
   const DecodeGrid grid = make_decode_grid(latent_tile(12), h200(), 1, 1);
   CombineConfig transposed = {DataType::bf16, 512, PartialOrder::transposed, 16};
-  CHECK(workspace_bytes(grid, transposed) == std::int64_t{2} * 132 * 16 * (512 + 2) * 4);
+  CHECK(workspace_bytes(grid, transposed) == std::int64_t{2} * 132 * 16 * (512 * 2 + 8));
   CHECK(lines_per_request(grid, transposed) == 16 * 512 / 128);
   const DecodeGrid tall = make_decode_grid(latent_tile(80), h200(), 1, 1);  // two tiles of 64
   const CombineConfig accumulators = {DataType::bf16, 256, PartialOrder::accumulators, 64};
-  CHECK(workspace_bytes(tall, accumulators) == std::int64_t{2} * 66 * 128 * (256 + 2) * 4);
+  CHECK(workspace_bytes(tall, accumulators) == std::int64_t{2} * 66 * 128 * (256 * 2 + 8));
   // One row a tile, padded to whole lines of 128 columns.
   const CombineConfig rows = {DataType::bf16, 80, PartialOrder::rows, 1};
-  CHECK(workspace_bytes(grid, rows) == std::int64_t{2} * 132 * 12 * (128 + 2) * 4);
+  CHECK(workspace_bytes(grid, rows) == std::int64_t{2} * 132 * 12 * (128 * 2 + 8));
   CHECK(lines_per_request(grid, rows) == 12);
+}
+
+TEST_CASE("a batch-invariant workspace holds every chunk of every request") {
+  AttentionDescriptor descriptor = test::latent_decode(16);
+  descriptor.batch_invariant = true;
+  const auto configs = select_configs(descriptor, h200());
+  const auto& combine = std::get<CombineConfig>(configs[1]);
+  const auto& schedule = std::get<ScheduleConfig>(configs[2]);
+  const DecodeGrid grid = make_decode_grid(decode_tile(configs[0]), h200(), 1, 1);
+  const DecodeGrid chunked = with_chunks(grid, schedule, 10, 8193);
+  CHECK(chunked.most_chunks == 17);  // of 512 keys
+  CHECK(workspace_bytes(chunked, combine) == std::int64_t{10} * 17 * 16 * (512 + 2) * 4);
+  CHECK(with_chunks(grid, schedule, 10, 1).most_chunks == 1);
 }
 
 TEST_CASE("sizes that no tile, device or call has are refused, never divided by") {

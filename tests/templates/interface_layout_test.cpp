@@ -36,7 +36,8 @@ std::string schedule_assertions() {
          ATTNJIT_MEMBER(ScheduleArguments, seq_lens) + ATTNJIT_MEMBER(ScheduleArguments, parts) +
          ATTNJIT_MEMBER(ScheduleArguments, piece_offsets) +
          ATTNJIT_MEMBER(ScheduleArguments, unit_offsets) +
-         ATTNJIT_MEMBER(ScheduleArguments, batch) + ATTNJIT_MEMBER(ScheduleArguments, num_parts);
+         ATTNJIT_MEMBER(ScheduleArguments, batch) + ATTNJIT_MEMBER(ScheduleArguments, num_parts) +
+         ATTNJIT_MEMBER(ScheduleArguments, most_chunks);
 }
 
 std::string stride_assertions() {

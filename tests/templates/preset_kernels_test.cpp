@@ -26,6 +26,7 @@ using attnjit::test::read_text;
 using Problems = std::vector<std::string>;
 
 constexpr const char* architectures[] = {"sm_80", "sm_90a", "sm_100", "sm_120"};
+const std::filesystem::path model_folder = ATTNJIT_SOURCE_DIR "/tools/models";
 constexpr std::size_t num_processes = 2;  // NVRTC compiles one kernel at a time per process
 
 struct PlannedDecode {
@@ -52,8 +53,7 @@ std::vector<PlannedDecode> plan_preset(const std::filesystem::path& file, int te
 
 std::vector<PlannedDecode> plan_all_presets() {
   std::vector<PlannedDecode> decodes;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(ATTNJIT_SOURCE_DIR "/tools/models")) {
+  for (const auto& entry : std::filesystem::directory_iterator(model_folder)) {
     if (entry.path().extension() == ".json") {
       for (const int tensor_parallel : {1, 8}) {
         const auto more = plan_preset(entry.path(), tensor_parallel);
@@ -141,6 +141,29 @@ int compile_share(const Kernels& kernels, std::size_t first, const std::filesyst
   }
   test::write_text(report, problems + "done\n");
   return 0;
+}
+
+TEST_CASE("batch-invariant kernels compile for every architecture without local memory") {
+  const TemplateLibrary library = TemplateLibrary::embedded();
+  const NvrtcCompiler compiler;
+  Problems problems;
+  for (const char* preset : {"deepseek-v3", "llama-3.1-8b"}) {
+    for (const int tensor_parallel : {1, 8}) {
+      for (PlannedDecode& decode :
+           plan_preset(model_folder / (std::string(preset) + ".json"), tensor_parallel)) {
+        decode.descriptor.batch_invariant = true;
+        Kernels kernels;
+        for (const char* arch : architectures) {
+          add_kernels(decode, arch, library, kernels);
+        }
+        for (const auto& [text, kernel] : kernels.distinct) {
+          problems.push_back(find_problem(compiler, kernel));
+        }
+      }
+    }
+  }
+  std::erase(problems, "");
+  CHECK(problems == Problems{});
 }
 
 TEST_CASE("a preset's decode is served or refused by the names of fields") {

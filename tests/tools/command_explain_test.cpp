@@ -65,6 +65,21 @@ TEST_CASE("explain says what a kernel needs that the call does not have") {
   CHECK(holds(latent, "attention: swapped_decode_sm90 bf16 576/512 x16 page 64 none rows 16"));
 }
 
+TEST_CASE("explain says whether a measurement or the model chose") {
+  CHECK(holds(run_attnjit("explain deepseek-v3 --tp 8 --arch b200").out,
+              "\nchosen by the model: no tuned row for this decode on this card\n"));
+  const json document = json::parse(run_attnjit("explain deepseek-v3 --arch b200 --json").out);
+  CHECK(document.at("decodes").at(0).at("tuned") == false);
+}
+
+TEST_CASE("explain of a batch-invariant decode names its chunks") {
+  const std::string out =
+      run_attnjit("explain deepseek-v3 --tp 8 --arch h200 --batch-invariant").out;
+  CHECK(holds(out, "mask causal, batch-invariant, on h200"));
+  CHECK(holds(out, "rows 16 ring 9 chunks 8\n"));
+  CHECK(holds(out, "warps 16, segments of 8\n"));
+}
+
 const std::string descriptor =
     R"({"operation": "decode", "head_dim_qk": 128, "head_dim_v": 128, "num_q_heads": 8, )"
     R"("num_kv_heads": 8})";
@@ -87,8 +102,8 @@ TEST_CASE("explain takes a descriptor, as text or in a file") {
 
 TEST_CASE("options that mean nothing beside a descriptor are refused, by every command") {
   for (const std::string command : {"explain", "src", "check", "bench"}) {
-    for (const std::string option :
-         {"--page 1", "--tp 8", "--dtype fp16", "--kv-dtype fp16", "--max-seqlen-q 9"}) {
+    for (const std::string option : {"--page 1", "--tp 8", "--dtype fp16", "--kv-dtype fp16",
+                                     "--max-seqlen-q 9", "--batch-invariant"}) {
       const CommandOutput output = run_attnjit(command + " '" + descriptor + "' " + option);
       CHECK(output.exit_code == 2);
       CHECK(output.err == "attnjit: " + option.substr(0, option.find(' ')) +

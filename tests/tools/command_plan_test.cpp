@@ -138,7 +138,8 @@ TEST_CASE("a plan is shown with layers and reasons") {
 
 TEST_CASE("a plan as JSON holds every descriptor and the options it was made for") {
   const json plan = plan_as_json(
-      "deepseek-v3 --tp 8 --dtype fp16 --kv-dtype fp16 --page 32 --max-seqlen-q 2 --phases decode");
+      "deepseek-v3 --tp 8 --dtype fp16 --kv-dtype fp16 --page 32 --max-seqlen-q 2 "
+      "--batch-invariant --phases decode");
   CHECK(plan.at("schema") == 1);
   CHECK(plan.at("model") == "deepseek-v3");
   CHECK(plan.at("num_layers") == 61);
@@ -150,6 +151,8 @@ TEST_CASE("a plan as JSON holds every descriptor and the options it was made for
   CHECK(planned.at("descriptor").at("dtype_q") == "fp16");
   CHECK(planned.at("descriptor").at("page_size") == 32);
   CHECK(planned.at("descriptor").at("max_seqlen_q") == 2);
+  CHECK(planned.at("descriptor").at("batch_invariant") == true);
+  CHECK(plan.at("options").at("batch_invariant") == true);
   CHECK(planned.at("layers").size() == 61);
   CHECK(planned.at("not_served").empty());
 }

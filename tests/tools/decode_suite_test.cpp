@@ -15,14 +15,9 @@ namespace {
 
 // The attention kernel that serves the case on an H200.
 std::string kernel_of(const check::SuiteCase& suite_case) {
-  const AttentionDescriptor& descriptor = suite_case.decode_case.descriptor;
-  for (const KernelCandidate& candidate :
-       attention_candidates(descriptor, find_target_device("h200").value())) {
-    if (candidate.unmet.empty()) {
-      return candidate.kernel;
-    }
-  }
-  return "";
+  return std::string(kernel_name(
+      select_configs(suite_case.decode_case.descriptor, find_target_device("h200").value())
+          .front()));
 }
 
 TEST_CASE("every case of the suite is legal, with queries that its descriptor allows") {
@@ -44,9 +39,10 @@ TEST_CASE("every attention kernel is checked at edges, with every plan, layout a
   }
   for (const char* group :
        {"edge lengths", "many requests", "plan host", "plan stale", "scale negative or tiny",
-        "permuted pages, equal to the bit", "page size 1", "page size 3", "page size 4",
-        "page size 7", "page size 8", "page size 16", "page size 32", "page size 48",
-        "page size 64", "page size 256", "head dims, v a prefix of k"}) {
+        "permuted pages, equal to the bit", "batch-invariant, equal to the bit", "batch-invariant",
+        "page size 1", "page size 3", "page size 4", "page size 7", "page size 8", "page size 16",
+        "page size 32", "page size 48", "page size 64", "page size 256",
+        "head dims, v a prefix of k"}) {
     INFO(group);
     CHECK(kernels[group] == all);
   }
@@ -54,7 +50,7 @@ TEST_CASE("every attention kernel is checked at edges, with every plan, layout a
   for (const char* group :
        {"latent cache of two kv heads", "gathered rows, edge lengths",
         "gathered rows, many requests", "gathered rows, plan host", "gathered rows, plan stale",
-        "gathered rows, permuted pages, equal to the bit"}) {
+        "gathered rows, batch-invariant", "gathered rows, permuted pages, equal to the bit"}) {
     INFO(group);
     CHECK(kernels[group] == latent);
   }

@@ -64,7 +64,7 @@ TEST_CASE("an unknown command is named, and what commands there are") {
   const CommandOutput output = run_attnjit("nonsense --json");
   CHECK(output.exit_code == 2);
   CHECK(holds(output.err, "\"nonsense\" is not a command"));
-  CHECK(holds(output.err, "bench, check, doctor, explain, ls, models, plan, src, warm"));
+  CHECK(holds(output.err, "bench, check, doctor, explain, ls, models, plan, src, tune, warm"));
 }
 
 TEST_CASE("a number that is not decimal is refused by the name of its option") {

@@ -47,9 +47,7 @@ void prepare_all(AttentionRuntime& runtime, int device, const std::vector<SuiteC
 
 check::DecodeCheckResult run_case(check::DecodeChecker& checker, const SuiteCase& suite_case) {
   try {
-    return suite_case.kind == check::CheckKind::permutation
-               ? checker.check_permutation(suite_case.decode_case)
-               : checker.check(suite_case.decode_case);
+    return checker.check(suite_case);
   } catch (const std::exception& error) {
     check::DecodeCheckResult result;
     result.failure = error.what();

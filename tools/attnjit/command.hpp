@@ -38,6 +38,7 @@ void add_ls_command(CLI::App& app, CommandAction& action);
 void add_models_command(CLI::App& app, CommandAction& action);
 void add_plan_command(CLI::App& app, CommandAction& action);
 void add_src_command(CLI::App& app, CommandAction& action);
+void add_tune_command(CLI::App& app, CommandAction& action);
 void add_warm_command(CLI::App& app, CommandAction& action);
 
 }  // namespace attnjit

@@ -37,13 +37,15 @@ struct Explanation {
   TargetDevice target;
   std::vector<KernelCandidate> candidates;
   std::vector<KernelConfig> configs;
+  const TunedRow* tuned;  // that says so; null: the model does
 };
 
-// The first that nothing is missing for; there is always one, the portable kernel.
-std::size_t index_of_taken(const std::vector<KernelCandidate>& candidates) {
+std::size_t index_of_taken(const Explanation& explanation) {
+  const std::vector<KernelCandidate>& candidates = explanation.candidates;
+  const std::string_view name = kernel_name(explanation.configs.front());
   const auto taken =
       std::find_if(candidates.begin(), candidates.end(),
-                   [](const KernelCandidate& candidate) { return candidate.unmet.empty(); });
+                   [&](const KernelCandidate& candidate) { return candidate.kernel == name; });
   return static_cast<std::size_t>(taken - candidates.begin());
 }
 
@@ -54,19 +56,33 @@ std::vector<Explanation> explain(const PlannedDecodes& decodes,
     for (const TargetDevice& target : targets) {
       explanations.push_back({decode.descriptor, decode.layers, target,
                               attention_candidates(decode.descriptor, target),
-                              select_configs(decode.descriptor, target)});
+                              select_configs(decode.descriptor, target),
+                              find_tuned_row(decode.descriptor, target)});
     }
   }
   return explanations;
 }
 
-std::string verdict(const std::vector<KernelCandidate>& candidates, std::size_t i) {
-  const std::size_t taken = index_of_taken(candidates);
+std::string verdict(const Explanation& explanation, std::size_t i) {
+  const std::vector<KernelCandidate>& candidates = explanation.candidates;
+  const std::size_t taken = index_of_taken(explanation);
   if (i == taken) {
     return "taken";
   }
-  return candidates[i].unmet.empty() ? "could serve it, comes after " + candidates[taken].kernel
-                                     : fmt::format("{}", fmt::join(candidates[i].unmet, "; "));
+  if (!candidates[i].unmet.empty()) {
+    return fmt::format("{}", fmt::join(candidates[i].unmet, "; "));
+  }
+  return fmt::format("could serve it, {} {}",
+                     i < taken ? "was measured to be slower than" : "comes after",
+                     candidates[taken].kernel);
+}
+
+// Whether a measurement or the model chose.
+std::string origin(const Explanation& explanation) {
+  return explanation.tuned != nullptr
+             ? fmt::format("chosen by a tuned row of {}: {}", explanation.tuned->date,
+                           describe(explanation.tuned->knobs))
+             : "chosen by the model: no tuned row for this decode on this card";
 }
 
 std::string heading(const Explanation& explanation) {
@@ -74,13 +90,15 @@ std::string heading(const Explanation& explanation) {
   const std::string who = explanation.layers.empty()
                               ? "decode"
                               : describe(KernelUse{Phase::decode, explanation.layers}) + ":";
-  return fmt::format("{} {}/{}, {}, {}, up to {}, {}, page {}, mask {}, on {} ({})", who,
+  return fmt::format("{} {}/{}, {}, {}, up to {}, {}, page {}, mask {}{}, on {} ({})", who,
                      descriptor.head_dim_qk, descriptor.head_dim_v,
                      count_of(static_cast<std::size_t>(descriptor.num_q_heads), "query head"),
                      count_of(static_cast<std::size_t>(descriptor.num_kv_heads), "kv head"),
                      count_of(static_cast<std::size_t>(descriptor.max_seqlen_q), "query token"),
                      to_string(descriptor.dtype_kv), descriptor.page_size,
-                     to_string(descriptor.mask), explanation.target.name, explanation.target.arch);
+                     to_string(descriptor.mask),
+                     descriptor.batch_invariant ? ", batch-invariant" : "", explanation.target.name,
+                     explanation.target.arch);
 }
 
 void print_text(const std::vector<Explanation>& explanations) {
@@ -88,9 +106,10 @@ void print_text(const std::vector<Explanation>& explanations) {
   for (const Explanation& explanation : explanations) {
     std::vector<std::vector<std::string>> rows;
     for (std::size_t i = 0; i < explanation.candidates.size(); ++i) {
-      rows.push_back({explanation.candidates[i].kernel, verdict(explanation.candidates, i)});
+      rows.push_back({explanation.candidates[i].kernel, verdict(explanation, i)});
     }
-    print_result("{}\n{}", heading(explanation), format_table(columns, rows));
+    print_result("{}\n{}{}\n", heading(explanation), format_table(columns, rows),
+                 origin(explanation));
     for (const KernelConfig& config : explanation.configs) {
       print_result("{}: {}\n", to_string(role_of(config)), describe(config));
     }
@@ -100,7 +119,7 @@ void print_text(const std::vector<Explanation>& explanations) {
 
 Json to_document(const Explanation& explanation) {
   Json candidates = Json::array();
-  const std::size_t taken = index_of_taken(explanation.candidates);
+  const std::size_t taken = index_of_taken(explanation);
   for (std::size_t i = 0; i < explanation.candidates.size(); ++i) {
     candidates.push_back({{"kernel", explanation.candidates[i].kernel},
                           {"taken", i == taken},
@@ -115,6 +134,8 @@ Json to_document(const Explanation& explanation) {
           {"target", explanation.target.name},
           {"arch", explanation.target.arch},
           {"candidates", candidates},
+          {"tuned", explanation.tuned != nullptr},
+          {"origin", origin(explanation)},
           {"configs", configs}};
 }
 

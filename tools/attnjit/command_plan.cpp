@@ -73,6 +73,7 @@ json to_document(const std::string& model, const ModelPlan& plan, const PlanOpti
             {"dtype_kv", to_string(options.dtype_kv)},
             {"page_size", options.page_size},
             {"max_seqlen_q", options.max_seqlen_q},
+            {"batch_invariant", options.batch_invariant},
             {"phases", phases}}},
           {"planned", planned},
           {"layers_without_attention", plan.layers_without_attention},

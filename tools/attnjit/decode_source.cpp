@@ -83,6 +83,7 @@ void refuse_deployment(const PlanOptions& given, std::string_view what) {
   refuse_option(given.dtype_kv != none.dtype_kv, "--kv-dtype", what);
   refuse_option(given.page_size != none.page_size, "--page", what);
   refuse_option(given.max_seqlen_q != none.max_seqlen_q, "--max-seqlen-q", what);
+  refuse_option(given.batch_invariant, "--batch-invariant", what);
 }
 
 std::optional<AttentionDescriptor> find_descriptor(const std::string& what) {

@@ -72,6 +72,8 @@ void add_deployment_options(CLI::App& command, PlanOptions& options) {
                   "Query tokens per request in decode: 1, plus drafts")
       ->check(CLI::Range(1, 128))
       ->capture_default_str();
+  command.add_flag("--batch-invariant", options.batch_invariant,
+                   "A request's result does not depend on the batch, to the bit");
 }
 
 void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {

@@ -16,8 +16,8 @@ struct PlanArguments {
   PlanOptions options;
 };
 
-// Declares --tp, --dtype, --kv-dtype, --page and --max-seqlen-q on `command`; `options` must
-// outlive the parse.
+// Declares --tp, --dtype, --kv-dtype, --page, --max-seqlen-q and --batch-invariant on `command`;
+// `options` must outlive the parse.
 void add_deployment_options(CLI::App& command, PlanOptions& options);
 
 // Declares model, deployment and --phases on `command`; `arguments` must outlive the parse.

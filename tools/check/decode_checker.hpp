@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "attnjit/attention_runtime.hpp"
@@ -9,6 +10,7 @@
 #include "check_kernels.hpp"
 #include "decode_case.hpp"
 #include "decode_problem.hpp"
+#include "decode_suite.hpp"
 #include "reference_comparison.hpp"
 
 namespace attnjit::check {
@@ -24,15 +26,28 @@ class DecodeChecker {
  public:
   DecodeChecker(AttentionRuntime& runtime, int device);
 
+  // As the case's kind says.
+  DecodeCheckResult check(const SuiteCase& suite_case);
+
   // Runs the case on NaN-poisoned outputs and workspace and compares. Throws what preparing and
   // running throw.
   DecodeCheckResult check(const DecodeCase& decode_case);
 
-  // Runs the case with the pages in two orders: passed if outputs and LSEs are equal to the bit.
-  DecodeCheckResult check_permutation(const DecodeCase& decode_case);
+  // The same with `kernels` of the case's descriptor.
+  DecodeCheckResult check(const DecodeCase& decode_case,
+                          const std::shared_ptr<const PreparedDecode>& kernels);
 
  private:
-  void run(DecodeProblem& problem);
+  // The pages in two orders: passed if outputs and LSEs are equal to the bit.
+  DecodeCheckResult check_permutation(const DecodeCase& decode_case);
+
+  // Each request alone, in pairs, in halves of the batch and in the whole of it, and beside mates
+  // of other lengths: passed if its output and LSE are always equal to the bit.
+  DecodeCheckResult check_batch_invariance(const DecodeCase& decode_case);
+
+  // Requests [first, first + count) of the problem.
+  void run(DecodeProblem& problem, const std::shared_ptr<const PreparedDecode>& kernels, int first,
+           int count);
 
   AttentionRuntime& runtime_;
   DeviceStream stream_;

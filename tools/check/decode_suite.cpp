@@ -200,6 +200,38 @@ void add_permutations(Suite& suite) {
   }
 }
 
+// Lengths from nothing to many chunks, long ones before and behind short ones.
+std::vector<int> invariant_lengths(int batch) {
+  std::vector<int> lengths = varied_lengths(batch, 2500, static_cast<std::uint64_t>(batch));
+  lengths.front() = 9000;
+  lengths.back() = 0;
+  lengths[lengths.size() / 2] = 20000;
+  return lengths;
+}
+
+void add_batch_invariance(Suite& suite) {
+  for (AttentionDescriptor descriptor : {gqa_descriptor(12, 4, 128, 2), mla_descriptor(16, 1),
+                                         mla_descriptor(16, 2), mla_descriptor(128, 1)}) {
+    descriptor.batch_invariant = true;
+    for (const PlanSource plan : {PlanSource::device, PlanSource::host}) {
+      for (const int batch : {3, 64}) {
+        add(suite, "batch-invariant, equal to the bit", descriptor, descriptor.max_seqlen_q,
+            invariant_lengths(batch));
+        suite.back().kind = CheckKind::batch;
+        suite.back().decode_case.plan = plan;
+      }
+    }
+    for (const PlanSource plan : {PlanSource::device, PlanSource::host, PlanSource::stale}) {
+      for (const std::vector<int>& lengths :
+           {varied_lengths(1, 30000, 1), varied_lengths(300, 100, 3), invariant_lengths(7),
+            equal_lengths(1, 163840)}) {
+        add(suite, "batch-invariant", descriptor, descriptor.max_seqlen_q, lengths);
+        suite.back().decode_case.plan = plan;
+      }
+    }
+  }
+}
+
 AttentionDescriptor with_pages(AttentionDescriptor descriptor, int page_size) {
   descriptor.page_size = page_size;
   return descriptor;
@@ -231,6 +263,8 @@ void add_gathered_rows(Suite& suite) {
       add(suite, "gathered rows, permuted pages, equal to the bit", descriptor, 1, lengths);
       suite.back().kind = CheckKind::permutation;
     }
+    add(suite, "gathered rows, batch-invariant", descriptor, 1, invariant_lengths(7));
+    suite.back().decode_case.descriptor.batch_invariant = true;
   }
   for (const auto& [qk, v] : std::vector<std::pair<int, int>>{{320, 256}, {192, 128}, {448, 384}}) {
     for (const int heads : {4, 20}) {
@@ -277,6 +311,7 @@ std::vector<SuiteCase> decode_suite() {
   add_edges(suite);
   add_plans(suite);
   add_permutations(suite);
+  add_batch_invariance(suite);
   add_gathered_rows(suite);
   return suite;
 }

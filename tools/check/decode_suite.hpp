@@ -11,6 +11,7 @@ namespace attnjit::check {
 enum class CheckKind {
   reference,    // against fp64
   permutation,  // pages in two orders, equal to the bit
+  batch,        // each request alone, in other batches and beside other lengths, equal to the bit
 };
 
 struct SuiteCase {
@@ -20,7 +21,7 @@ struct SuiteCase {
 };
 
 // MLA over heads, batches, query tokens and lengths; GQA over head ratios; head dims; page sizes,
-// layouts and arrangements; masks; edge lengths; planners; permuted pages.
+// layouts and arrangements; masks; edge lengths; planners; permuted pages; batch invariance.
 std::vector<SuiteCase> decode_suite();
 
 // DeepSeek's latent attention: 576 columns of K, of which the first 512 are V.

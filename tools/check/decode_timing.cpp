@@ -4,10 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "attnjit/device_memory.hpp"
 #include "attnjit/target_device_query.hpp"
-#include "check_kernels.hpp"
-#include "decode_problem.hpp"
 #include "driver.hpp"
 
 namespace attnjit::check {
@@ -71,32 +68,42 @@ double roofline_microseconds(const DecodeTiming& timing, const DevicePeak& peak)
   return 1e6 * std::max(timing.flops / peak.flops_per_second, timing.bytes / peak.bytes_per_second);
 }
 
-DecodeTiming time_decode(AttentionRuntime& runtime, const DecodeCase& decode_case, int device,
-                         int repetitions) {
-  const DeviceStream stream(device);
-  const CheckKernels kernels = load_check_kernels(runtime.provider(), device);
-  const DecodeProblem problem(kernels, decode_case, stream, decode_case.seed);
-  DecodePlan plan(runtime.prepare_decode(decode_case.descriptor, device), decode_case.batch(),
-                  decode_case.seqlen_q);
-  plan.update(problem.device_seq_lens(), decode_case.batch(), stream.handle());
-  const DeviceBuffer workspace(device, static_cast<std::size_t>(plan.workspace_bytes()));
-  DeviceBuffer flush(device, flush_bytes);
+DecodeTimer::DecodeTimer(AttentionRuntime& runtime, const DecodeCase& decode_case, int device)
+    : stream_(device),
+      check_kernels_(load_check_kernels(runtime.provider(), device)),
+      problem_(check_kernels_, decode_case, stream_, decode_case.seed),
+      flush_(device, flush_bytes) {}
+
+std::vector<double> DecodeTimer::time(const std::shared_ptr<const PreparedDecode>& kernels,
+                                      int warm_up, int repetitions) {
+  const DecodeCase& decode_case = problem_.decode_case();
+  DecodePlan plan(kernels, decode_case.batch(), decode_case.seqlen_q, problem_.max_seqlen());
+  plan.update(problem_.device_seq_lens(), decode_case.batch(), stream_.handle());
+  const DeviceBuffer workspace(stream_.device(), static_cast<std::size_t>(plan.workspace_bytes()));
   const auto run = [&] {
-    run_decode(plan, problem.call(), workspace.data(), plan.workspace_bytes(), stream.handle());
+    run_decode(plan, problem_.call(), workspace.data(), plan.workspace_bytes(), stream_.handle());
   };
   run();
-  const DeviceGraph graph(stream, run);
-  constexpr int warm_up = 3;
+  const DeviceGraph graph(stream_, run);
   for (int i = 0; i < warm_up; ++i) {
-    replay(graph, stream, flush);
+    replay(graph, stream_, flush_);
   }
   std::vector<double> times;
   times.reserve(static_cast<std::size_t>(repetitions));
   for (int i = 0; i < repetitions; ++i) {
-    times.push_back(replay(graph, stream, flush));
+    times.push_back(replay(graph, stream_, flush_));
   }
+  stream_.synchronize();
+  return times;
+}
+
+DecodeTiming time_decode(AttentionRuntime& runtime, const DecodeCase& decode_case, int device,
+                         int repetitions) {
+  constexpr int warm_up = 3;
+  DecodeTimer timer(runtime, decode_case, device);
+  std::vector<double> times =
+      timer.time(runtime.prepare_decode(decode_case.descriptor, device), warm_up, repetitions);
   std::sort(times.begin(), times.end());
-  stream.synchronize();
   DecodeTiming timing;
   timing.median_microseconds = times[times.size() / 2];
   timing.least_microseconds = times.front();

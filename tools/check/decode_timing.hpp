@@ -2,8 +2,14 @@
 // the whole call (attention and combine; the plan is made before). One thread at a time.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "attnjit/attention_runtime.hpp"
+#include "attnjit/device_memory.hpp"
+#include "check_kernels.hpp"
 #include "decode_case.hpp"
+#include "decode_problem.hpp"
 
 namespace attnjit::check {
 
@@ -28,6 +34,24 @@ DevicePeak query_device_peak(int device);
 
 // The least time in microseconds that `timing`'s work takes on `peak`.
 double roofline_microseconds(const DecodeTiming& timing, const DevicePeak& peak);
+
+// A case on the GPU, to time any kernels of its descriptor on the same data.
+class DecodeTimer {
+ public:
+  DecodeTimer(AttentionRuntime& runtime, const DecodeCase& decode_case, int device);
+
+  DecodeTimer(const DecodeTimer&) = delete;  // the problem points into it
+
+  // Microseconds of each of `repetitions` replays, after `warm_up` more.
+  std::vector<double> time(const std::shared_ptr<const PreparedDecode>& kernels, int warm_up,
+                           int repetitions);
+
+ private:
+  DeviceStream stream_;
+  CheckKernels check_kernels_;
+  DecodeProblem problem_;
+  DeviceBuffer flush_;
+};
 
 // Times `repetitions` replays. Throws what preparing and running throw.
 DecodeTiming time_decode(AttentionRuntime& runtime, const DecodeCase& decode_case, int device,

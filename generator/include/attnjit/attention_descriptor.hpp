@@ -96,6 +96,9 @@ struct AttentionDescriptor {
   int topk = 0;            // tokens per query of a token-sparse layout
 
   bool returns_lse = true;
+  // A request's result is the same to the bit whatever else is in the batch: it is cut in places of
+  // its own, and merged in an order of its own.
+  bool batch_invariant = false;
   ScaleGrain scales_q = ScaleGrain::none;
   ScaleGrain scales_kv = ScaleGrain::none;
   ScaleGrain scales_out = ScaleGrain::none;
@@ -146,6 +149,7 @@ void for_each_field(Descriptor& descriptor, Visitor&& visit) {
   visit("sparsity_block", descriptor.sparsity_block);
   visit("topk", descriptor.topk);
   visit("returns_lse", descriptor.returns_lse);
+  visit("batch_invariant", descriptor.batch_invariant);
   visit("scales_q", descriptor.scales_q);
   visit("scales_kv", descriptor.scales_kv);
   visit("scales_out", descriptor.scales_out);

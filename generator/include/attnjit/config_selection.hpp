@@ -8,13 +8,40 @@
 #include "attnjit/attention_descriptor.hpp"
 #include "attnjit/kernel_config.hpp"
 #include "attnjit/target_device.hpp"
+#include "attnjit/tuning_table.hpp"
 
 namespace attnjit {
 
-// The kernels an operation launches: attention, combine, schedule. Throws DescriptorError if the
-// descriptor is illegal or unsupported, or if no tile fits the device's shared memory.
+// The kernels an operation launches: attention, combine, schedule. By the row of the tuning table
+// of this card, if there is one for the descriptor, else by the model. Throws DescriptorError if
+// the descriptor is illegal or unsupported, or if no tile fits the device's shared memory.
 std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
                                          const TargetDevice& device);
+
+// The same by the model, but for `knobs`. Throws TuningError listing every knob that is illegal,
+// DescriptorError as above.
+std::vector<KernelConfig> configure_decode(const AttentionDescriptor& descriptor,
+                                           const TargetDevice& device, const TuningKnobs& knobs);
+
+// Knobs, and the kernels that they give.
+struct ConfigVariant {
+  TuningKnobs knobs;
+  std::vector<KernelConfig> configs;
+};
+
+// Every legal way to serve the attention of a decode: the model's first, no two alike. Combine and
+// schedule are the model's.
+std::vector<ConfigVariant> legal_configs(const AttentionDescriptor& descriptor,
+                                         const TargetDevice& device);
+
+// The same for combine and schedule, about what `knobs` say of the attention kernel: `knobs`
+// themselves first.
+std::vector<ConfigVariant> legal_schedules(const AttentionDescriptor& descriptor,
+                                           const TargetDevice& device, const TuningKnobs& knobs);
+
+// The mask that a kernel is made for: with one query token the causal mask hides nothing that the
+// length does not.
+MaskKind effective_mask(const AttentionDescriptor& descriptor);
 
 // An attention kernel, and what it needs that a descriptor or a device does not have.
 struct KernelCandidate {

@@ -24,6 +24,7 @@ struct PagedDecodeConfig {
   int block_n = 0;
   int num_warps = 0;
   int num_stages = 0;
+  int chunk_blocks = 0;
   int shared_memory_bytes = 0;
 
   friend bool operator==(const PagedDecodeConfig&, const PagedDecodeConfig&) = default;
@@ -47,6 +48,7 @@ struct SwappedDecodeConfig {
   KvCopy kv_copy = KvCopy::tensor;
   int block_rows = 0;
   int ring_boxes = 0;
+  int chunk_blocks = 0;
   int shared_memory_bytes = 0;
 
   friend bool operator==(const SwappedDecodeConfig&, const SwappedDecodeConfig&) = default;
@@ -63,6 +65,7 @@ struct SeesawDecodeConfig {
   ValueSource value_source = ValueSource::prefix_of_k;
   MaskKind mask = MaskKind::causal;
   KvCopy kv_copy = KvCopy::tensor;
+  int chunk_blocks = 0;
   int shared_memory_bytes = 0;
 
   friend bool operator==(const SeesawDecodeConfig&, const SeesawDecodeConfig&) = default;
@@ -79,6 +82,7 @@ struct CombineConfig {
   PartialOrder partial_order = PartialOrder::rows;
   int partial_rows = 0;
   int num_warps = 0;
+  int segment_pieces = 0;
   bool overlaps_attention = false;
 
   friend bool operator==(const CombineConfig&, const CombineConfig&) = default;
@@ -90,6 +94,7 @@ struct ScheduleConfig {
   int num_threads = 0;
   int piece_units = 0;
   int block_percent = 0;
+  int chunk_blocks = 0;
 
   friend bool operator==(const ScheduleConfig&, const ScheduleConfig&) = default;
 };
@@ -109,6 +114,9 @@ void for_each_call_field(const Config& config, Visitor& visit) {
   visit("mask", config.mask, "which keys a query sees, besides those past the sequence's end");
 }
 
+constexpr const char* chunk_blocks_comment =
+    "every request is cut at multiples of so many; 0: by the batch";
+
 // Calls visit(name, member, comment) for every field: the rendered header, JSON and the tests that
 // perturb each field are built on it, so a new knob cannot be forgotten by one of them.
 template <typename Visitor>
@@ -119,6 +127,7 @@ void for_each_field(const PagedDecodeConfig& config, Visitor&& visit) {
   visit("block_n", config.block_n, "keys per iteration");
   visit("num_warps", config.num_warps, "warps per thread block");
   visit("num_stages", config.num_stages, "KV tiles in flight plus the one in use");
+  visit("chunk_blocks", config.chunk_blocks, chunk_blocks_comment);
   visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
 }
 
@@ -128,6 +137,7 @@ void for_each_field(const SwappedDecodeConfig& config, Visitor&& visit) {
   visit("kv_copy", config.kv_copy, "whole boxes by tensor copies, or rows gathered");
   visit("block_rows", config.block_rows, "query rows, N of the products");
   visit("ring_boxes", config.ring_boxes, "boxes of 64 tokens by 64 columns in a consumer's ring");
+  visit("chunk_blocks", config.chunk_blocks, chunk_blocks_comment);
   visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
 }
 
@@ -135,6 +145,7 @@ template <typename Visitor>
 void for_each_field(const SeesawDecodeConfig& config, Visitor&& visit) {
   for_each_call_field(config, visit);
   visit("kv_copy", config.kv_copy, "whole boxes by tensor copies, or rows gathered");
+  visit("chunk_blocks", config.chunk_blocks, chunk_blocks_comment);
   visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
 }
 
@@ -145,6 +156,8 @@ void for_each_field(const CombineConfig& config, Visitor&& visit) {
   visit("partial_order", config.partial_order, "how the attention kernel lays out partial results");
   visit("partial_rows", config.partial_rows, "rows of a tile of partial results");
   visit("num_warps", config.num_warps, "warps per thread block");
+  visit("segment_pieces", config.segment_pieces,
+        "pieces that are merged first, in order; 0: by the batch");
   visit("overlaps_attention", config.overlaps_attention, "launched before the attention has ended");
 }
 
@@ -154,6 +167,7 @@ void for_each_field(const ScheduleConfig& config, Visitor&& visit) {
   visit("num_threads", config.num_threads, "threads of the one block");
   visit("piece_units", config.piece_units, "cost of a partial result, for all parts together");
   visit("block_percent", config.block_percent, "a block's time alone, of that when memory is busy");
+  visit("chunk_blocks", config.chunk_blocks, chunk_blocks_comment);
 }
 
 // What the launch of an attention kernel over a schedule follows from.
@@ -172,6 +186,9 @@ DecodeTile decode_tile(const KernelConfig& config);
 enum class KernelRole { attention, combine, schedule };
 std::string_view to_string(KernelRole);
 KernelRole role_of(const KernelConfig& config);
+
+// The template's name, e.g. "paged_decode_sm80".
+std::string_view kernel_name(const KernelConfig& config);
 
 // One line of JSON: {"kernel": "<template>", fields…}.
 std::string to_json(const KernelConfig& config);

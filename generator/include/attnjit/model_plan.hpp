@@ -20,6 +20,7 @@ struct PlanOptions {
   DataType dtype_kv = DataType::bf16;  // of the KV cache
   int page_size = 64;                  // tokens
   int max_seqlen_q = 1;                // query tokens per request in decode
+  bool batch_invariant = false;        // results that do not depend on the batch, to the bit
   std::vector<Phase> phases = {Phase::decode, Phase::prefill};
 };
 

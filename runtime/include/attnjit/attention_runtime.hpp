@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -48,6 +49,12 @@ class AttentionRuntime {
   // or compiled now. Throws DescriptorError, DriverError, CudaError and what
   // KernelProvider::provide throws.
   std::shared_ptr<const PreparedDecode> prepare_decode(const AttentionDescriptor& descriptor,
+                                                       int device);
+
+  // The same with `configs` of configure_decode in place of those that select_configs takes, for
+  // whoever compares them. Not kept: each call loads what is not loaded yet.
+  std::shared_ptr<const PreparedDecode> prepare_decode(const AttentionDescriptor& descriptor,
+                                                       std::span<const KernelConfig> configs,
                                                        int device);
 
   // The same for use on `stream`: if that is being captured and the kernels are not ready,

@@ -15,6 +15,10 @@ struct DecodeGrid {
   int num_kv_heads = 0;
   int num_rows = 0;   // query rows per kv head: seqlen_q * q_per_kv
   int num_parts = 0;  // of the schedule
+  // Pieces that belong to split requests at most, whatever the lengths: each part cuts at most the
+  // request it begins in and the one it ends in; or all requests' chunks.
+  std::int64_t max_pieces = 0;
+  int most_chunks = 0;  // of a request, where requests are cut into chunks
 };
 
 // The grid for `seqlen_q` query tokens per request: the fewest parts that keep all multiprocessors
@@ -22,11 +26,10 @@ struct DecodeGrid {
 DecodeGrid make_decode_grid(const DecodeTile& tile, const TargetDevice& device, int num_kv_heads,
                             int seqlen_q);
 
-// At most this many pieces belong to split requests, whatever the lengths: each part cuts at most
-// the request it begins in and the one it ends in.
-constexpr std::int64_t max_pieces(const DecodeGrid& grid) {
-  return 2 * std::int64_t{grid.num_parts};
-}
+// `grid` for requests that are cut into the chunks of `config`: `max_batch` of them with at most
+// `max_seqlen_kv` keys. Longer ones get no more chunks, but a longer last one.
+DecodeGrid with_chunks(DecodeGrid grid, const ScheduleConfig& config, int max_batch,
+                       int max_seqlen_kv);
 
 // How the partial results of one piece are stored: templates/device/partial_results.cuh.
 struct PartialTiles {

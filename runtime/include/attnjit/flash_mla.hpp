@@ -53,7 +53,8 @@ struct MlaMetadataOptions {
   ValueSource value_source = ValueSource::separate;  // prefix_of_k: V = K[..., :head_dim_v]
   MaskKind mask = MaskKind::causal;                  // or materialized_bool, materialized_additive
   DataType dtype_mask = DataType::uint8;
-  TargetDevice target;  // whose split to plan; default: an H200
+  bool batch_invariant = false;  // as AttentionDescriptor::batch_invariant
+  TargetDevice target;           // whose split to plan; default: an H200
 };
 
 // Validated dimensions and the split of the batch. Host data only.

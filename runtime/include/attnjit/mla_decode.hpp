@@ -15,6 +15,7 @@ struct MlaDecodeShape {
   int kv_lora_rank = 512;     // columns of V
   int qk_rope_head_dim = 64;  // columns of K after those of V
   DataType dtype = DataType::bf16;
+  bool batch_invariant = false;  // as AttentionDescriptor::batch_invariant
 };
 
 AttentionDescriptor mla_decode_descriptor(const MlaDecodeShape& shape);

@@ -37,9 +37,12 @@ struct DecodeCall {
 // graph; `update` may be captured, and replays then follow the lengths in device memory.
 class DecodePlan {
  public:
-  // For batches of up to `max_batch` requests with exactly `seqlen_q` query tokens each. Throws
+  // For batches of up to `max_batch` requests with exactly `seqlen_q` query tokens each. A
+  // batch-invariant descriptor also wants `max_seqlen_kv`, the keys of the longest request: its
+  // workspace holds every chunk of every request. Longer ones are still computed rightly. Throws
   // ArgumentError, CudaError.
-  DecodePlan(std::shared_ptr<const PreparedDecode> kernels, int max_batch, int seqlen_q);
+  DecodePlan(std::shared_ptr<const PreparedDecode> kernels, int max_batch, int seqlen_q,
+             int max_seqlen_kv = 0);
 
   // Cuts the batch by the lengths in device memory, seq_lens: int32 [batch], in stream order,
   // without a copy to the host. The schedule only balances the work: if lengths have changed when

@@ -16,5 +16,6 @@ constexpr int block_m = 16;  // query rows per thread block
 constexpr int block_n = 32;  // keys per iteration
 constexpr int num_warps = 4;  // warps per thread block
 constexpr int num_stages = 3;  // KV tiles in flight plus the one in use
+constexpr int chunk_blocks = 0;  // every request is cut at multiples of so many; 0: by the batch
 constexpr int shared_memory_bytes = 132608;  // dynamic shared memory of a block
 }  // namespace config

@@ -6,6 +6,7 @@
 namespace config {
 constexpr int block_n = 64;  // keys per block, the unit of splitting
 constexpr int num_threads = 1024;  // threads of the one block
-constexpr int piece_units = 227;  // cost of a partial result, for all parts together
+constexpr int piece_units = 113;  // cost of a partial result, for all parts together
 constexpr int block_percent = 60;  // a block's time alone, of that when memory is busy
+constexpr int chunk_blocks = 0;  // every request is cut at multiples of so many; 0: by the batch
 }  // namespace config

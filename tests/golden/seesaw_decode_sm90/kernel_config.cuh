@@ -12,5 +12,6 @@ constexpr int page_size = 64;  // tokens per page of the cache
 constexpr ValueSource value_source = ValueSource::prefix_of_k;  // v is its own tensor, or the first columns of k
 constexpr MaskKind mask = MaskKind::none;  // which keys a query sees, besides those past the sequence's end
 constexpr KvCopy kv_copy = KvCopy::tensor;  // whole boxes by tensor copies, or rows gathered
+constexpr int chunk_blocks = 0;  // every request is cut at multiples of so many; 0: by the batch
 constexpr int shared_memory_bytes = 224256;  // dynamic shared memory of a block
 }  // namespace config

@@ -14,5 +14,6 @@ constexpr MaskKind mask = MaskKind::none;  // which keys a query sees, besides t
 constexpr KvCopy kv_copy = KvCopy::tensor;  // whole boxes by tensor copies, or rows gathered
 constexpr int block_rows = 16;  // query rows, N of the products
 constexpr int ring_boxes = 9;  // boxes of 64 tokens by 64 columns in a consumer's ring
+constexpr int chunk_blocks = 0;  // every request is cut at multiples of so many; 0: by the batch
 constexpr int shared_memory_bytes = 223232;  // dynamic shared memory of a block
 }  // namespace config

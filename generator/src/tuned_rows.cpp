@@ -1,0 +1,60 @@
+// The tables of tools/tuned, as they are built in, and which row serves a descriptor.
+#include <algorithm>
+#include <span>
+
+#include "attnjit/config_selection.hpp"
+#include "attnjit/embedded_file.hpp"
+#include "attnjit/tuning_table.hpp"
+
+namespace attnjit {
+
+extern const std::span<const EmbeddedFile> embedded_tuned;
+
+TuningKey tuning_key(const AttentionDescriptor& descriptor) {
+  return {.dtype = descriptor.dtype_q,
+          .head_dim_qk = descriptor.head_dim_qk,
+          .head_dim_v = descriptor.head_dim_v,
+          .rows = descriptor.max_seqlen_q * descriptor.q_per_kv(),
+          .page_size = descriptor.page_size,
+          .value_source = descriptor.value_source,
+          .mask = effective_mask(descriptor),
+          .batch_invariant = descriptor.batch_invariant};
+}
+
+const std::vector<TuningTable>& embedded_tuning_tables() {
+  static const std::vector<TuningTable> tables = [] {
+    std::vector<TuningTable> parsed;
+    for (const EmbeddedFile& file : embedded_tuned) {
+      parsed.push_back(parse_tuning_table(file.name, file.text));
+    }
+    return parsed;
+  }();
+  return tables;
+}
+
+bool is_for(const TuningTable& table, const TargetDevice& device) {
+  const std::optional<TargetDevice> preset = find_target_device(table.device);
+  return preset && (device.name == table.device || device.name == table.card) &&
+         device.arch == preset->arch && device.num_sms == preset->num_sms &&
+         device.shared_memory_per_block == preset->shared_memory_per_block;
+}
+
+const TunedRow* find_tuned_row(const AttentionDescriptor& descriptor, const TargetDevice& device) {
+  return find_tuned_row(embedded_tuning_tables(), descriptor, device);
+}
+
+const TunedRow* find_tuned_row(std::span<const TuningTable> tables,
+                               const AttentionDescriptor& descriptor, const TargetDevice& device) {
+  const TuningKey key = tuning_key(descriptor);
+  for (const TuningTable& table : tables) {
+    if (!is_for(table, device)) {
+      continue;
+    }
+    const auto row = std::find_if(table.rows.begin(), table.rows.end(),
+                                  [&](const TunedRow& each) { return each.key == key; });
+    return row == table.rows.end() ? nullptr : &*row;
+  }
+  return nullptr;
+}
+
+}  // namespace attnjit
