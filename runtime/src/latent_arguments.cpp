@@ -93,12 +93,10 @@ SwappedDecodeArguments make_swapped_arguments(const AttentionDescriptor& descrip
 SeesawDecodeArguments make_seesaw_arguments(const AttentionDescriptor& descriptor, KvCopy kv_copy,
                                             const DecodeCall& call,
                                             const PagedDecodeArguments& arguments,
-                                            const DecodeGrid& grid, const LoadedKernel& kernel) {
+                                            const LoadedKernel& kernel) {
   const Driver& driver = *kernel.driver;
   const ScopedContext context(driver, kernel.context);  // encoding needs one
-  auto result = arguments_of<SeesawDecodeArguments>(driver, descriptor, kv_copy, call, arguments);
-  result.row_tiles = grid.row_tiles;
-  return result;
+  return arguments_of<SeesawDecodeArguments>(driver, descriptor, kv_copy, call, arguments);
 }
 
 }  // namespace attnjit

@@ -16,7 +16,6 @@ kernel_interface::SwappedDecodeArguments make_swapped_arguments(
     const kernel_interface::PagedDecodeArguments& arguments, const LoadedKernel& kernel);
 kernel_interface::SeesawDecodeArguments make_seesaw_arguments(
     const AttentionDescriptor& descriptor, KvCopy kv_copy, const DecodeCall& call,
-    const kernel_interface::PagedDecodeArguments& arguments, const DecodeGrid& grid,
-    const LoadedKernel& kernel);
+    const kernel_interface::PagedDecodeArguments& arguments, const LoadedKernel& kernel);
 
 }  // namespace attnjit

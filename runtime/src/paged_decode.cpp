@@ -47,8 +47,9 @@ void launch_attention(const DecodePlan& plan, const DecodeCall& call,
                       const PagedDecodeArguments& arguments, CUstream_st* stream) {
   const DecodeGrid& grid = plan.grid();
   LaunchGrid blocks;
-  blocks.x = static_cast<unsigned>(grid.row_tiles * grid.num_kv_heads);
-  blocks.y = static_cast<unsigned>(grid.num_parts);
+  blocks.x = static_cast<unsigned>(grid.row_tiles);
+  blocks.y = static_cast<unsigned>(grid.num_kv_heads);
+  blocks.z = static_cast<unsigned>(grid.num_parts);
   const LoadedKernel& kernel = plan.kernels().attention;
   const AttentionDescriptor& descriptor = plan.kernels().descriptor;
   const KernelConfig& config = plan.kernels().config;
@@ -58,7 +59,7 @@ void launch_attention(const DecodePlan& plan, const DecodeCall& call,
     launch(kernel, blocks, stream, &swapped);
   } else if (const auto* seesaw_config = std::get_if<SeesawDecodeConfig>(&config)) {
     const SeesawDecodeArguments seesaw =
-        make_seesaw_arguments(descriptor, seesaw_config->kv_copy, call, arguments, grid, kernel);
+        make_seesaw_arguments(descriptor, seesaw_config->kv_copy, call, arguments, kernel);
     blocks.cluster_x = grid.row_tiles % 2 == 0 ? 2 : 1;  // they read the same pages: start together
     launch(kernel, blocks, stream, &seesaw);
   } else {

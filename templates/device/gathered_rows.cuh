@@ -27,7 +27,7 @@ struct GatheredRows {
 // and rows without a page are not read.
 __device__ __forceinline__ GatheredRows
 gather_rows(const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
-            int kv_head, int block, int page, int warp, int lane) {
+            int block, int page, int warp, int lane) {
   const unsigned token = static_cast<unsigned>(block) * tile_tokens + looked_up_row(warp, lane);
   const bool valid = page >= 0 && token < static_cast<unsigned>(range.seqlen_kv);
   const long long row =
@@ -36,7 +36,7 @@ gather_rows(const attnjit::kernel_interface::PagedDecodeArguments& call, const D
   const int chunk = lane % lanes_per_row;
   GatheredRows rows;
   rows.source = static_cast<const Element*>(call.k_cache) + range.request * call.k_strides.batch +
-                kv_head * call.k_strides.head + row;
+                blockIdx.y * call.k_strides.head + row;
   rows.valid = __ballot_sync(0xffffffffu, valid) >> first_row;
   rows.destination = looked_up_row(warp, first_row) * box_row_bytes + (chunk ^ first_row) * 16;
   return rows;

@@ -24,19 +24,19 @@ __device__ __forceinline__ int row_of(const RowRange& rows, const Position& at, 
 }
 
 __device__ __forceinline__ RowRange
-row_range(const attnjit::kernel_interface::SeesawDecodeArguments& arguments,
-          const DecodeRange& range, const Position& at) {
+row_range(const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
+          const Position& at) {
   RowRange rows;
   rows.seqlen_kv = range.seqlen_kv;
-  rows.kv_head = blockIdx.x / arguments.row_tiles;
-  rows.first = blockIdx.x % arguments.row_tiles * block_rows;
+  rows.kv_head = blockIdx.y;
+  rows.first = blockIdx.x * block_rows;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = row_of(rows, at, half);
-    const bool is_valid = row < arguments.call.seqlen_q * config::q_per_kv;
-    rows.limits[half] = is_valid ? key_limit<config::mask>(range.seqlen_kv, arguments.call.seqlen_q,
-                                                           row / config::q_per_kv)
-                                 : 0;
+    const bool is_valid = row < call.seqlen_q * config::q_per_kv;
+    rows.limits[half] =
+        is_valid ? key_limit<config::mask>(range.seqlen_kv, call.seqlen_q, row / config::q_per_kv)
+                 : 0;
   }
   return rows;
 }

@@ -32,7 +32,7 @@ __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments
                                           unsigned parity, unsigned long long policy, int request,
                                           int token, int page, int lane) {
   const int batch = request * arguments.kv_batch_step;
-  const int kv_head = blockIdx.x / arguments.row_tiles;
+  const int kv_head = blockIdx.y;
   const int first_element = pages_per_tile > 1 ? lane * page_tokens * box_columns : 0;
 #pragma unroll 1
   for (int quarter = half * 2; quarter < half * 2 + 2; ++quarter) {
@@ -97,7 +97,8 @@ __device__ __forceinline__ void gather_tile(SharedStorage& shared, int tile, uns
     for (int i = 0; i < row_groups; ++i) {
       copy_rows(rows, boxes, step == 0 ? 2 * quarter_boxes : most, i, lane);
 #if LINEPF
-      if (step == 0) prefetch_rest(rows, i, lane);
+      if (step == 0)
+        prefetch_rest(rows, i, lane);
 #endif
     }
     commit_copies();
@@ -112,11 +113,10 @@ __device__ __forceinline__ void gather_tile(SharedStorage& shared, int tile, uns
 
 // The rows of this block's tile, zeros past the last: any strides, so no tensor map would do. All
 // threads of one warpgroup.
-__device__ __forceinline__ void load_queries(const SeesawDecodeArguments& arguments,
+__device__ __forceinline__ void load_queries(const PagedDecodeArguments& call,
                                              SharedStorage& shared, int request, int thread) {
-  const PagedDecodeArguments& call = arguments.call;
-  const int kv_head = blockIdx.x / arguments.row_tiles;
-  const int first_row = blockIdx.x % arguments.row_tiles * block_rows;
+  const int kv_head = blockIdx.y;
+  const int first_row = blockIdx.x * block_rows;
   constexpr int chunks = box_columns / 8;  // of 16 bytes
   constexpr int rows_at_once = query_threads / chunks;
   static_assert(block_rows % rows_at_once == 0, "each thread loads as many rows");
@@ -142,30 +142,24 @@ __device__ __forceinline__ void load_queries(const SeesawDecodeArguments& argume
 // them its share of a request's query rows, but for the first request's: a consumer loads those, so
 // that neither waits. The first tile of a request is always tile 0.
 __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
-                                        SharedStorage& shared, const SchedulePart& part,
-                                        const FirstTiles& first, int warp, int lane) {
+                                        SharedStorage& shared, const SchedulePart& part, int warp,
+                                        int lane) {
   const int tile = warp / 2;
   const int half = warp % 2;
   unsigned parity = 0;
   unsigned q_parity = 0;
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
-  bool is_first = true;
-  const auto begin = [&](int request) {
-    if (!is_first) {
-      wait(shared_address(&shared.barriers.q_empty), q_parity);  // the rows before are not read
-      load_queries(arguments, shared, request, warp * 32 + lane);
-      q_parity ^= 1;
-    }
-    is_first = false;
+  const auto go_on = [&](int request) {
+    wait(shared_address(&shared.barriers.q_empty), q_parity);  // the rows before are not read
+    load_queries(arguments.call, shared, request, warp * 32 + lane);
+    q_parity ^= 1;
   };
   for_each_tile(
-      arguments.call, part, first, warp, lane, begin,
-      [&](const DecodeRange& range, int block, int page) {
+      arguments.call, part, warp, lane, go_on, [&](const DecodeRange& range, int block, int page) {
         if ((block - range.first_block) % 2 != tile)
           return;
         if constexpr (gathers_rows) {
-          const GatheredRows rows = gather_rows(
-              arguments.call, range, blockIdx.x / arguments.row_tiles, block, page, warp, lane);
+          const GatheredRows rows = gather_rows(arguments.call, range, block, page, warp, lane);
           gather_tile(shared, tile, parity, rows, lane);
         } else if (lane < pages_per_tile) {
           load_half(arguments, shared, tile, half, parity, policy, range.request,

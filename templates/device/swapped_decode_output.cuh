@@ -111,7 +111,7 @@ __device__ __forceinline__ void store_partial(const PagedDecodeArguments& call,
                                               const DecodeRange& range, const Position& at,
                                               const RunningSoftmax& softmax,
                                               const FinalOutput& out) {
-  const long long tile = tile_index(call.partial, call.num_kv_heads, range.piece, blockIdx.x, 0);
+  const long long tile = tile_index(call.partial, call.num_kv_heads, range.piece, blockIdx.y, 0);
   constexpr int lines = lines_of_tile(rows, config::head_dim_v);
   constexpr int consumer_lines = lines / num_consumers;
   Element* values = call.partial.out +
@@ -157,7 +157,7 @@ __device__ __forceinline__ void store_final(const PagedDecodeArguments& call,
       const bool sees_nothing = sum == 0.0f;
       const float scale = sees_nothing ? 0.0f : reciprocal_approximate(sum);
       const int query = row / config::q_per_kv;
-      const int head = blockIdx.x * config::q_per_kv + row % config::q_per_kv;
+      const int head = blockIdx.y * config::q_per_kv + row % config::q_per_kv;
       Element* out_row = static_cast<Element*>(call.out) + range.request * call.out_strides.batch +
                          query * call.out_strides.token + head * call.out_strides.head + column;
 #pragma unroll

@@ -56,7 +56,7 @@ __device__ __forceinline__ void load_boxes(const SwappedDecodeArguments& argumen
     if (i == share && lane == 0)
       arrive_expect_bytes(full, boxes * box_elements * 2);
     load_tensor(shared_address(&storage.kv[slot][first_element]), arguments.kv, full, policy,
-                box_at(i, consumer) * box_columns, token % config::page_size, blockIdx.x, page,
+                box_at(i, consumer) * box_columns, token % config::page_size, blockIdx.y, page,
                 batch);
   }
 }
@@ -96,47 +96,49 @@ __device__ __forceinline__ void load_queries(const SwappedDecodeArguments& argum
 #pragma unroll 1
   for (int box = 0; box < num_boxes; ++box) {
     load_tensor(shared_address(shared.queries[stage].boxes[box]), arguments.q, full,
-                box * box_columns, blockIdx.x * config::q_per_kv, 0, request);
+                box * box_columns, blockIdx.y * config::q_per_kv, 0, request);
   }
 }
 
 // One of the producer warps: two per consumer. The last loads query rows too, whether there are
 // keys or not: that is not known yet when the rows are.
 __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
-                                        SharedStorage& shared, const SchedulePart& part,
-                                        const FirstTiles& first, int warp, int lane) {
+                                        SharedStorage& shared, const SchedulePart& part, int warp,
+                                        int lane) {
   const int consumer = warp / warps_per_ring;
   const bool has_queries = warp == num_consumers * warps_per_ring - 1;
   RingPosition ring;
   unsigned loads = 0;
   unsigned others = 0;  // tiles of the other consumer so far
   const unsigned long long policy = make_cache_policy(is_short(arguments.call, part));
-  const auto begin = [&](int request) {
+  const auto load_rows = [&](int request) {
     if (has_queries && lane == 0)
       load_queries(arguments, shared, loads, request);
     ++loads;
   };
-  for_each_tile(arguments.call, part, first, warp, lane, begin,
-                [&](const DecodeRange& range, int block, int page) {
-                  if ((block - range.first_block) % num_consumers != consumer) {
-                    ++others;
-                    return;
-                  }
-                  if constexpr (gathers_rows) {
-                    const TileBefore before = tile_before(shared.barriers[1 - consumer], others,
-                                                          block > range.first_block);
-                    const GatheredRows rows =
-                        gather_rows(arguments.call, range, blockIdx.x, block, page, warp, lane);
-                    gather_tile(shared.consumers[consumer], shared.barriers[consumer], ring,
-                                consumer, before, rows, lane);
-                  } else if (lane < pages_per_tile) {
-                    const TileBefore before = tile_before(shared.barriers[1 - consumer], others,
-                                                          block > range.first_block);
-                    load_boxes(arguments, shared.consumers[consumer], shared.barriers[consumer],
-                               ring, consumer, warp % warps_per_ring, before, policy, range.request,
-                               block * tile_tokens, page, lane);
-                  }
-                  __syncwarp();
-                  ring.advance();
-                });
+  if (part.first_request < end_request_of(part))
+    load_rows(part.first_request);
+  for_each_tile(
+      arguments.call, part, warp, lane, load_rows,
+      [&](const DecodeRange& range, int block, int page) {
+        if ((block - range.first_block) % num_consumers != consumer) {
+          ++others;
+          return;
+        }
+        if constexpr (gathers_rows) {
+          const TileBefore before =
+              tile_before(shared.barriers[1 - consumer], others, block > range.first_block);
+          const GatheredRows rows = gather_rows(arguments.call, range, block, page, warp, lane);
+          gather_tile(shared.consumers[consumer], shared.barriers[consumer], ring, consumer, before,
+                      rows, lane);
+        } else if (lane < pages_per_tile) {
+          const TileBefore before =
+              tile_before(shared.barriers[1 - consumer], others, block > range.first_block);
+          load_boxes(arguments, shared.consumers[consumer], shared.barriers[consumer], ring,
+                     consumer, warp % warps_per_ring, before, policy, range.request,
+                     block * tile_tokens, page, lane);
+        }
+        __syncwarp();
+        ring.advance();
+      });
 }

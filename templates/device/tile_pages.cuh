@@ -1,6 +1,6 @@
 // Where the tiles of a part lie in a paged cache, looked up by one warp ahead of the copies: 32
-// pages at a time, one per lane, and the next range's while this one's tiles are on their way. Where
-// rows are gathered, the page of every row that the warp copies, a tile ahead.
+// pages at a time, one per lane, and the next range's while this one's tiles are on their way.
+// Where rows are gathered, the page of every row that the warp copies, a tile ahead.
 #pragma once
 
 #include "kernel_config.cuh"
@@ -86,37 +86,21 @@ __device__ __forceinline__ bool is_short(
   return static_cast<long long>(part.call_blocks) * call.num_kv_heads * tile_bytes <= most_bytes;
 }
 
-// What the first request of a part needs, looked up before anything else is ready.
-struct FirstTiles {
-  DecodeRange range;
-  int pages;
-};
-
-__device__ __forceinline__ FirstTiles
-find_first_tiles(const attnjit::kernel_interface::PagedDecodeArguments& call,
-                 const attnjit::kernel_interface::SchedulePart& part, int warp, int lane) {
-  if (part.first_request >= end_request_of(part))
-    return {};
-  const int pages = look_up(call, part.first_request, part.first_block, warp, lane);
-  return {range_of(call, part, first_index(part)), pages};
-}
-
-// Calls begin(request) for every request or chunk of the part, before its look-ups are waited for,
-// and load(range, block, page) for every tile, in order; lane i of the first pages_per_tile has the
-// tile's i-th page, and copies it. Where rows are gathered, every lane has the page of the row that
-// it looks up, in the warp's own tiles. All lanes of one warp.
-template <typename Begin, typename Load>
+// Calls load(range, block, page) for every tile of the part, in order, and go_on(request) between
+// the tiles of one request or chunk and the next; lane i of the first pages_per_tile has the tile's
+// i-th page, and copies it. Where rows are gathered, every lane has the page of the row that it
+// looks up, in the warp's own tiles. All lanes of one warp.
+template <typename GoOn, typename Load>
 __device__ __forceinline__ void for_each_tile(
     const attnjit::kernel_interface::PagedDecodeArguments& call,
-    const attnjit::kernel_interface::SchedulePart& part, const FirstTiles& first, int warp,
-    int lane, Begin begin, Load load) {
+    const attnjit::kernel_interface::SchedulePart& part, int warp, int lane, GoOn go_on,
+    Load load) {
   const int end_request = end_request_of(part);
   if (part.first_request >= end_request)
     return;
-  int pages = first.pages;
-  DecodeRange range = first.range;
+  int pages = look_up(call, part.first_request, part.first_block, warp, lane);
+  DecodeRange range = range_of(call, part, first_index(part));
   while (true) {
-    begin(range.request);
     const RangeIndex after = index_after(range);
     const bool is_last = after.request == end_request;
     const int next_block = has_chunks ? after.chunk * chunk_blocks : 0;
@@ -140,5 +124,6 @@ __device__ __forceinline__ void for_each_tile(
       return;
     range = next;
     pages = next_pages;
+    go_on(range.request);
   }
 }

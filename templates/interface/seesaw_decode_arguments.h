@@ -11,7 +11,6 @@ struct SeesawDecodeArguments {
                  // 64 tokens, or of a page if that has fewer. Unused where rows are gathered
   PagedDecodeArguments call;
   int kv_batch_step;  // 1 if every request has pages of its own, 0 for a shared pool
-  int row_tiles;      // of 64 rows, per kv head
 };
 
 }  // namespace attnjit::kernel_interface

@@ -1,5 +1,5 @@
 // Split-KV decode over a paged cache with mma.sync and cp.async: MLA (V a prefix of K), MQA, GQA
-// and MHA, any head ratio, seqlen_q >= 1. Grid: x = row tiles * kv heads, y = parts of the
+// and MHA, any head ratio, seqlen_q >= 1. Grid: x = row tiles, y = kv heads, z = parts of the
 // schedule.
 //
 // The seqlen_q * q_per_kv query rows that share a kv head are packed, query-major, into tiles of
@@ -313,13 +313,12 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   const int warp = threadIdx.x / 32;
   const Position at = {warp, static_cast<int>(threadIdx.x % 32), warp / warps_n, warp % warps_n};
   const int num_rows = arguments.seqlen_q * config::q_per_kv;
-  const int tiles = (num_rows + config::block_m - 1) / config::block_m;
 
   clear_padding<padded_qk - config::head_dim_qk>(shared);
-  RangeIndex index = first_index(arguments.parts[blockIdx.y]);
+  RangeIndex index = first_index(arguments.parts[blockIdx.z]);
   while (true) {
     // Read again per range: kept over the main loop, it would push accumulators out of registers.
-    const SchedulePart part = arguments.parts[blockIdx.y];
+    const SchedulePart part = arguments.parts[blockIdx.z];
     // Not end_request_of: it takes a register more over the loop, and there is none left on sm_100.
     if (index.request > part.end_request)
       break;
@@ -329,9 +328,9 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
         decode_range(part, index, arguments.seq_lens, arguments.piece_offsets, config::block_n);
     Work work;
     work.request = range.request;
-    work.kv_head = blockIdx.x / tiles;
+    work.kv_head = blockIdx.y;
     work.seqlen_kv = range.seqlen_kv;
-    work.first_row = blockIdx.x % tiles * config::block_m;
+    work.first_row = blockIdx.x * config::block_m;
     work.num_rows = num_rows;
     work.first_block = range.first_block;
     work.end_block = range.end_block;

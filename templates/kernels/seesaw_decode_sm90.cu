@@ -1,5 +1,5 @@
 // Split-KV decode for many query rows over a latent cache (MLA), by wgmma and TMA: 64 query rows on
-// M. Grid: x = row tiles * kv heads, y = parts of the schedule; the row tiles of a part read the
+// M. Grid: x = row tiles, y = kv heads, z = parts of the schedule; the row tiles of a part read the
 // same pages and are launched as a cluster, so that they start together.
 //
 // The output of 64 rows fills half the register file, so the two consumer warpgroups hold one half
@@ -277,11 +277,11 @@ __device__ __forceinline__ void consume(const SeesawDecodeArguments& arguments,
   unsigned parity = 0;
   unsigned q_parity = 0;
   if (at.consumer == 1 && part.first_request < end_request_of(part))
-    load_queries(arguments, shared, part.first_request, at.warp * 32 + at.lane);
+    load_queries(call, shared, part.first_request, at.warp * 32 + at.lane);
   RangeIndex index = first_index(part);
   while (index.request < end_request_of(part)) {
     const DecodeRange range = range_of(call, part, index);
-    const RowRange rows = row_range(arguments, range, at);
+    const RowRange rows = row_range(call, range, at);
     RunningSoftmax softmax;
     reset(softmax);
     Output out;
@@ -308,9 +308,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
     seesaw_decode_sm90(const __grid_constant__ SeesawDecodeArguments arguments) {
   extern __shared__ unsigned char shared_bytes[];
   SharedStorage& shared = align_storage<SharedStorage>(shared_bytes);
-  const SchedulePart part = arguments.call.parts[blockIdx.y];
-  const FirstTiles first =
-      find_first_tiles(arguments.call, part, threadIdx.x / 32 % 4, threadIdx.x % 32);
+  // On its way while barriers get ready and the roles fetch their code.
+  const SchedulePart part = arguments.call.parts[blockIdx.z];
   init_barriers(shared.barriers);
   launch_dependent_grids();  // the combine kernel waits for this grid's end by itself
   const int warpgroup = warp_uniform(threadIdx.x / warpgroup_threads);
@@ -318,7 +317,7 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   const int lane = threadIdx.x % 32;
   if (warpgroup == num_consumers) {
     decrease_registers<producer_registers>();
-    produce(arguments, shared, part, first, warp, lane);
+    produce(arguments, shared, part, warp, lane);
   } else {
     increase_registers<consumer_registers>();
     consume(arguments, shared, part, {warpgroup, warp, lane});

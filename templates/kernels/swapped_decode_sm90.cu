@@ -1,6 +1,6 @@
 // Split-KV decode for few query rows over a latent cache (MLA), by wgmma and TMA with the operands
 // swapped: tokens on M, query rows on N in steps of 8, so that no head is padded to a tile of 64.
-// Grid: x = kv heads, y = parts of the schedule.
+// Grid: y = kv heads, z = parts of the schedule.
 //
 // The consumer warpgroups take a request's tiles in turn: S^T = K Q^T, softmax over tokens, P to
 // shared memory, O^T += V^T P^T, with V read from the K tile; at its end they merge their outputs.
@@ -217,9 +217,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
     swapped_decode_sm90(const __grid_constant__ SwappedDecodeArguments arguments) {
   extern __shared__ unsigned char shared_bytes[];
   SharedStorage& shared = align_storage<SharedStorage>(shared_bytes);
-  const SchedulePart part = arguments.call.parts[blockIdx.y];
-  const FirstTiles first =
-      find_first_tiles(arguments.call, part, threadIdx.x / 32 % 4, threadIdx.x % 32);
+  // On its way while barriers get ready and the roles fetch their code.
+  const SchedulePart part = arguments.call.parts[blockIdx.z];
   init_barriers(shared);
   launch_dependent_grids();  // the combine kernel waits for this grid's end by itself
   const int warpgroup = warp_uniform(threadIdx.x / warpgroup_threads);
@@ -228,7 +227,7 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   if (warpgroup == num_consumers) {
     decrease_registers<producer_registers>();
     if (warp < num_consumers * warps_per_ring)
-      produce(arguments, shared, part, first, warp, lane);
+      produce(arguments, shared, part, warp, lane);
   } else {
     increase_registers<consumer_registers>();
     consume(arguments, shared, part, {warpgroup, warp, lane});
