@@ -27,9 +27,10 @@ Reasons unmet_by_latent_decode(const AttentionDescriptor& descriptor, const Targ
         fmt::format("value_source = {} is not prefix_of_k", to_string(descriptor.value_source)));
   }
   require_multiple(unmet, "head_dim_qk", descriptor.head_dim_qk, box_columns);
-  if (descriptor.mask != MaskKind::none && descriptor.mask != MaskKind::causal) {
-    unmet.push_back(
-        fmt::format("mask = {} is neither none nor causal", to_string(descriptor.mask)));
+  if (descriptor.mask != MaskKind::none && descriptor.mask != MaskKind::causal &&
+      descriptor.mask != MaskKind::sliding_window) {
+    unmet.push_back(fmt::format("mask = {} is neither none nor causal nor sliding_window",
+                                to_string(descriptor.mask)));
   }
   return unmet;
 }

@@ -17,7 +17,7 @@ TuningKey tuning_key(const AttentionDescriptor& descriptor) {
           .rows = descriptor.max_seqlen_q * descriptor.q_per_kv(),
           .page_size = descriptor.page_size,
           .value_source = descriptor.value_source,
-          .mask = effective_mask(descriptor),
+          .mask = effective_mask(descriptor).mask,
           .batch_invariant = descriptor.batch_invariant};
 }
 

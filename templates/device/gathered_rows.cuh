@@ -24,12 +24,16 @@ struct GatheredRows {
 };
 
 // `page` is that of the row that the lane looked up (find_row_page). Rows past the sequence's end
-// and rows without a page are not read.
+// or before the window of all `queries`, and rows without a page are not read.
 __device__ __forceinline__ GatheredRows
 gather_rows(const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
-            int block, int page, int warp, int lane) {
+            const QueryRange& queries, int block, int page, int warp, int lane) {
   const unsigned token = static_cast<unsigned>(block) * tile_tokens + looked_up_row(warp, lane);
-  const bool valid = page >= 0 && token < static_cast<unsigned>(range.seqlen_kv);
+  bool valid = page >= 0 && token < static_cast<unsigned>(range.seqlen_kv);
+  if constexpr (has_window) {
+    const int first_key = visible_keys(range.seqlen_kv, call.seqlen_q, queries.first).begin;
+    valid = valid && token >= static_cast<unsigned>(first_key);
+  }
   const long long row =
       page * call.k_strides.block + token % config::page_size * call.k_strides.row;
   const int first_row = lane / lanes_per_row;

@@ -154,18 +154,20 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
     load_queries(arguments.call, shared, request, warp * 32 + lane);
     q_parity ^= 1;
   };
-  for_each_tile(
-      arguments.call, part, warp, lane, go_on, [&](const DecodeRange& range, int block, int page) {
-        if ((block - range.first_block) % 2 != tile)
-          return;
-        if constexpr (gathers_rows) {
-          const GatheredRows rows = gather_rows(arguments.call, range, block, page, warp, lane);
-          gather_tile(shared, tile, parity, rows, lane);
-        } else if (lane < pages_per_tile) {
-          load_half(arguments, shared, tile, half, parity, policy, range.request,
-                    block * tile_tokens, page, lane);
-        }
-        __syncwarp();
-        parity ^= 1;
-      });
+  const QueryRange queries = queries_of_block(arguments.call);
+  for_each_tile(arguments.call, part, queries, warp, lane, go_on,
+                [&](const DecodeRange& range, int block, int page) {
+                  if ((block - range.first_block) % 2 != tile)
+                    return;
+                  if constexpr (gathers_rows) {
+                    const GatheredRows rows =
+                        gather_rows(arguments.call, range, queries, block, page, warp, lane);
+                    gather_tile(shared, tile, parity, rows, lane);
+                  } else if (lane < pages_per_tile) {
+                    load_half(arguments, shared, tile, half, parity, policy, range.request,
+                              block * tile_tokens, page, lane);
+                  }
+                  __syncwarp();
+                  parity ^= 1;
+                });
 }

@@ -118,8 +118,10 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
   };
   if (part.first_request < end_request_of(part))
     load_rows(part.first_request);
+  const PagedDecodeArguments& call = arguments.call;
+  const QueryRange queries = queries_of_block(call);
   for_each_tile(
-      arguments.call, part, warp, lane, load_rows,
+      call, part, queries, warp, lane, load_rows,
       [&](const DecodeRange& range, int block, int page) {
         if ((block - range.first_block) % num_consumers != consumer) {
           ++others;
@@ -128,7 +130,7 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
         if constexpr (gathers_rows) {
           const TileBefore before =
               tile_before(shared.barriers[1 - consumer], others, block > range.first_block);
-          const GatheredRows rows = gather_rows(arguments.call, range, block, page, warp, lane);
+          const GatheredRows rows = gather_rows(call, range, queries, block, page, warp, lane);
           gather_tile(shared.consumers[consumer], shared.barriers[consumer], ring, consumer, before,
                       rows, lane);
         } else if (lane < pages_per_tile) {

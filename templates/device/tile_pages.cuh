@@ -22,8 +22,10 @@ constexpr int tiles_per_page =
 
 __device__ __forceinline__ DecodeRange
 range_of(const attnjit::kernel_interface::PagedDecodeArguments& call,
-         const attnjit::kernel_interface::SchedulePart& part, const RangeIndex& at) {
-  return decode_range(part, at, call.seq_lens, call.piece_offsets, tile_tokens);
+         const attnjit::kernel_interface::SchedulePart& part, const QueryRange& queries,
+         const RangeIndex& at) {
+  return decode_range(part, at, call.seq_lens, call.piece_offsets, queries, call.seqlen_q,
+                      tile_tokens);
 }
 
 __device__ __forceinline__ bool has_tiles(const DecodeRange& range) {
@@ -89,23 +91,30 @@ __device__ __forceinline__ bool is_short(
 // Calls load(range, block, page) for every tile of the part, in order, and go_on(request) between
 // the tiles of one request or chunk and the next; lane i of the first pages_per_tile has the tile's
 // i-th page, and copies it. Where rows are gathered, every lane has the page of the row that it
-// looks up, in the warp's own tiles. All lanes of one warp.
+// looks up, in the warp's own tiles. All lanes of one warp. Where a window begins, only the length
+// says: then a range's first pages are looked up after it, else before.
 template <typename GoOn, typename Load>
 __device__ __forceinline__ void for_each_tile(
     const attnjit::kernel_interface::PagedDecodeArguments& call,
-    const attnjit::kernel_interface::SchedulePart& part, int warp, int lane, GoOn go_on,
-    Load load) {
+    const attnjit::kernel_interface::SchedulePart& part, const QueryRange& queries, int warp,
+    int lane, GoOn go_on, Load load) {
   const int end_request = end_request_of(part);
   if (part.first_request >= end_request)
     return;
   int pages = look_up(call, part.first_request, part.first_block, warp, lane);
-  DecodeRange range = range_of(call, part, first_index(part));
+  DecodeRange range = range_of(call, part, queries, first_index(part));
+  if constexpr (has_window)
+    pages = look_up(call, range.request, range.first_block, warp, lane);
   while (true) {
     const RangeIndex after = index_after(range);
     const bool is_last = after.request == end_request;
     const int next_block = has_chunks ? after.chunk * chunk_blocks : 0;
-    const int next_pages = is_last ? 0 : look_up(call, after.request, next_block, warp, lane);
-    const DecodeRange next = is_last ? range : range_of(call, part, after);
+    int next_pages = is_last ? 0 : look_up(call, after.request, next_block, warp, lane);
+    const DecodeRange next = is_last ? range : range_of(call, part, queries, after);
+    if constexpr (has_window) {
+      if (!is_last)
+        next_pages = look_up(call, after.request, next.first_block, warp, lane);
+    }
     for (int block = range.first_block; has_tiles(range) && block < range.end_block; ++block) {
       const int ahead = (block - range.first_block) % (32 / pages_per_tile);
       if constexpr (gathers_rows) {

@@ -1,6 +1,9 @@
 #include "decode_suite.hpp"
 
+#include <iterator>
 #include <utility>
+
+#include "window_suite.hpp"
 
 namespace attnjit::check {
 namespace {
@@ -313,6 +316,8 @@ std::vector<SuiteCase> decode_suite() {
   add_permutations(suite);
   add_batch_invariance(suite);
   add_gathered_rows(suite);
+  Suite windows = window_suite();
+  std::move(windows.begin(), windows.end(), std::back_inserter(suite));
   return suite;
 }
 
