@@ -1,5 +1,7 @@
 #include "attnjit/attention_descriptor.hpp"
 
+#include <fmt/format.h>
+
 namespace attnjit {
 
 std::string_view to_string(Operation operation) {
@@ -154,6 +156,15 @@ std::string_view to_string(ScaleGrain value) {
       return "per_block";
   }
   return "";
+}
+
+std::string describe_mask(const AttentionDescriptor& descriptor) {
+  const std::string window =
+      descriptor.mask == MaskKind::sliding_window
+          ? fmt::format(" {}/{}", descriptor.window_left, descriptor.window_right)
+          : "";
+  return fmt::format("{}{}{}", to_string(descriptor.mask), window,
+                     descriptor.has_sinks ? ", sinks" : "");
 }
 
 int size_bytes(DataType type) {

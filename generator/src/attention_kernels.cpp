@@ -40,9 +40,10 @@ Reasons unmet_by_latent_decode(const AttentionDescriptor& descriptor, const Targ
     unmet.push_back(fmt::format("page_size = {} is not 8, 16, 32 or a multiple of {}",
                                 descriptor.page_size, tile_tokens));
   }
-  if (descriptor.mask != MaskKind::none && descriptor.mask != MaskKind::causal) {
-    unmet.push_back(
-        fmt::format("mask = {} is neither none nor causal", to_string(descriptor.mask)));
+  if (descriptor.mask != MaskKind::none && descriptor.mask != MaskKind::causal &&
+      descriptor.mask != MaskKind::sliding_window) {
+    unmet.push_back(fmt::format("mask = {} is neither none nor causal nor sliding_window",
+                                to_string(descriptor.mask)));
   }
   return unmet;
 }

@@ -73,7 +73,11 @@ Config config_for(const AttentionDescriptor& descriptor) {
   config.q_per_kv = descriptor.q_per_kv();
   config.page_size = descriptor.page_size;
   config.value_source = descriptor.value_source;
-  config.mask = effective_mask(descriptor);
+  const EffectiveMask mask = effective_mask(descriptor);
+  config.mask = mask.mask;
+  config.window_left = mask.window_left;
+  config.window_right = mask.window_right;
+  config.has_sinks = descriptor.has_sinks;
   return config;
 }
 
@@ -175,6 +179,7 @@ CombineConfig select_combine(const AttentionDescriptor& descriptor, const Target
   config.num_warps = 16;
   config.segment_pieces = descriptor.batch_invariant ? 8 : 0;
   config.overlaps_attention = device.compute_capability >= 90;
+  config.has_sinks = descriptor.has_sinks;
   return config;
 }
 
@@ -207,6 +212,7 @@ ScheduleConfig select_schedule(const AttentionDescriptor& descriptor, const Kern
   config.num_threads = 1024;
   config.piece_units = piece_units(descriptor, config.block_n);
   config.block_percent = block_percent(descriptor, decode);
+  config.window_left = effective_mask(descriptor).window_left;
   return config;
 }
 
@@ -250,9 +256,21 @@ KernelConfig configure_attention(const AttentionDescriptor& descriptor, const Ta
 
 }  // namespace
 
-MaskKind effective_mask(const AttentionDescriptor& descriptor) {
-  const bool is_trivial = descriptor.mask == MaskKind::causal && descriptor.max_seqlen_q == 1;
-  return is_trivial ? MaskKind::none : descriptor.mask;
+EffectiveMask effective_mask(const AttentionDescriptor& descriptor) {
+  const int most_later = descriptor.max_seqlen_q - 1;  // keys after a query's own
+  if (descriptor.mask != MaskKind::sliding_window) {
+    const bool is_trivial = descriptor.mask == MaskKind::causal && most_later == 0;
+    return {is_trivial ? MaskKind::none : descriptor.mask};
+  }
+  const int right =
+      descriptor.window_right < 0 ? most_later : std::min(descriptor.window_right, most_later);
+  if (descriptor.window_left < 0 && right == most_later) {
+    return {MaskKind::none};
+  }
+  if (descriptor.window_left < 0 && right == 0) {
+    return {MaskKind::causal};
+  }
+  return {MaskKind::sliding_window, descriptor.window_left, right};
 }
 
 std::vector<KernelConfig> configure_decode(const AttentionDescriptor& descriptor,

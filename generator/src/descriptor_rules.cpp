@@ -186,17 +186,17 @@ const std::array support = {
     DescriptorRule{"dtype_out", "must equal dtype_q", "ask for the type of q and cast afterwards",
                    [](D d) { return d.dtype_out != d.dtype_q; }},
     DescriptorRule{
-        "mask", "only none, causal, materialized_bool and materialized_additive are served",
+        "mask",
+        "only none, causal, sliding_window, materialized_bool and materialized_additive are served",
         "express the mask as a materialized one",
         [](D d) {
           return d.mask != MaskKind::none && d.mask != MaskKind::causal &&
-                 d.mask != MaskKind::materialized_bool && d.mask != MaskKind::materialized_additive;
+                 d.mask != MaskKind::sliding_window && d.mask != MaskKind::materialized_bool &&
+                 d.mask != MaskKind::materialized_additive;
         }},
     DescriptorRule{"score_modifier", "only none is served",
                    "fold the modifier into an additive mask",
                    [](D d) { return d.score_modifier != ScoreModifier::none; }},
-    DescriptorRule{"has_sinks", "sinks are not served", "rescale by the returned lse",
-                   [](D d) { return d.has_sinks; }},
     DescriptorRule{"sparsity", "only none is served", "use a materialized mask",
                    [](D d) { return d.sparsity != Sparsity::none; }},
 };

@@ -16,37 +16,44 @@ std::string describe_chunks(int chunk_blocks) {
   return chunk_blocks > 0 ? fmt::format(" chunks {}", chunk_blocks) : "";
 }
 
+// Of an attention kernel: "bf16 576/512 x16 page 64 causal", "… sliding_window 127/0 sinks".
+template <typename Config>
+std::string describe_call(const Config& config) {
+  const std::string window = config.mask == MaskKind::sliding_window
+                                 ? fmt::format(" {}/{}", config.window_left, config.window_right)
+                                 : "";
+  return fmt::format("{} {}/{} x{} page {} {}{}{}", to_string(config.dtype), config.head_dim_qk,
+                     config.head_dim_v, config.q_per_kv, config.page_size, to_string(config.mask),
+                     window, config.has_sinks ? " sinks" : "");
+}
+
 std::string describe_fields(const PagedDecodeConfig& config) {
-  return fmt::format("{} {}/{} x{} page {} {} m{} n{} stages {} warps {}{}",
-                     to_string(config.dtype), config.head_dim_qk, config.head_dim_v,
-                     config.q_per_kv, config.page_size, to_string(config.mask), config.block_m,
+  return fmt::format("{} m{} n{} stages {} warps {}{}", describe_call(config), config.block_m,
                      config.block_n, config.num_stages, config.num_warps,
                      describe_chunks(config.chunk_blocks));
 }
 
 std::string describe_fields(const SwappedDecodeConfig& config) {
-  return fmt::format("{} {}/{} x{} page {} {} rows {} ring {}{}", to_string(config.dtype),
-                     config.head_dim_qk, config.head_dim_v, config.q_per_kv, config.page_size,
-                     to_string(config.mask), config.block_rows, config.ring_boxes,
-                     describe_chunks(config.chunk_blocks));
+  return fmt::format("{} rows {} ring {}{}", describe_call(config), config.block_rows,
+                     config.ring_boxes, describe_chunks(config.chunk_blocks));
 }
 
 std::string describe_fields(const SeesawDecodeConfig& config) {
-  return fmt::format("{} {}/{} x{} page {} {}{}", to_string(config.dtype), config.head_dim_qk,
-                     config.head_dim_v, config.q_per_kv, config.page_size, to_string(config.mask),
-                     describe_chunks(config.chunk_blocks));
+  return describe_call(config) + describe_chunks(config.chunk_blocks);
 }
 
 std::string describe_fields(const CombineConfig& config) {
   const std::string order =
       config.segment_pieces > 0 ? fmt::format(", segments of {}", config.segment_pieces) : "";
-  return fmt::format("{} {} {} of {} warps {}{}", to_string(config.dtype), config.head_dim_v,
-                     to_string(config.partial_order), config.partial_rows, config.num_warps, order);
+  return fmt::format("{} {} {} of {} warps {}{}{}", to_string(config.dtype), config.head_dim_v,
+                     to_string(config.partial_order), config.partial_rows, config.num_warps,
+                     config.has_sinks ? " sinks" : "", order);
 }
 
 std::string describe_fields(const ScheduleConfig& config) {
-  return fmt::format("n{} threads {} piece {} block {}%{}", config.block_n, config.num_threads,
+  return fmt::format("n{} threads {} piece {} block {}%{}{}", config.block_n, config.num_threads,
                      config.piece_units, config.block_percent,
+                     config.window_left >= 0 ? fmt::format(" window {}", config.window_left) : "",
                      describe_chunks(config.chunk_blocks));
 }
 

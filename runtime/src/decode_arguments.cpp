@@ -79,6 +79,20 @@ void check_mask(TensorChecks& checks, const AttentionDescriptor& descriptor, con
   }
 }
 
+void check_sinks(TensorChecks& checks, const AttentionDescriptor& descriptor,
+                 const TensorView& sinks) {
+  if (!descriptor.has_sinks) {
+    if (sinks.data != nullptr) {
+      checks.add("sinks", describe(sinks), "must not be given: the descriptor has no sinks",
+                 "leave it out, or prepare a descriptor with has_sinks");
+    }
+    return;
+  }
+  if (checks.require_shape("sinks", sinks, DataType::fp32, {descriptor.num_q_heads})) {
+    checks.require_strides("sinks", sinks, 1, 4);
+  }
+}
+
 CacheStrides cache_strides(const TensorView& cache, KvLayoutTag tag) {
   const CacheDimensions at = cache_dimensions(cache, tag);
   return {cache.rank == 5 ? cache.strides[0] : 0, cache.strides[at.page], cache.strides[at.head],
@@ -115,6 +129,7 @@ void check_decode_call(const AttentionDescriptor& descriptor, const DecodeCall& 
     checks.require_strides("seq_lens", call.seq_lens, 1, 4);
   }
   check_mask(checks, descriptor, call.mask, batch, seqlen_q);
+  check_sinks(checks, descriptor, call.sinks);
   if (checks.require_shape("out", call.out, descriptor.dtype_out,
                            {batch, seqlen_q, descriptor.num_q_heads, descriptor.head_dim_v})) {
     checks.require_strides("out", call.out, elements_per_16_bytes, 16);
@@ -160,6 +175,7 @@ PagedDecodeArguments make_decode_arguments(const AttentionDescriptor& descriptor
   arguments.seqlen_q = static_cast<int>(call.q.shape[1]);
   arguments.num_kv_heads = descriptor.num_kv_heads;
   arguments.softmax_scale = call.softmax_scale;
+  arguments.sinks = static_cast<const float*>(call.sinks.data);
   return arguments;
 }
 

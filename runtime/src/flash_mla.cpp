@@ -52,7 +52,8 @@ void plan_split(MlaMetadata& metadata, const TargetDevice& target) {
   if (metadata.descriptor.batch_invariant) {
     metadata.grid = with_chunks(metadata.grid, config, metadata.batch, most_keys(metadata));
   }
-  const HostSchedule schedule = make_host_schedule(metadata.seq_lens, config, metadata.grid);
+  const HostSchedule schedule =
+      make_host_schedule(metadata.seq_lens, metadata.seqlen_q, config, metadata.grid);
   for (std::size_t b = 0; b < metadata.seq_lens.size(); ++b) {
     const int pieces = schedule.piece_offsets[b + 1] - schedule.piece_offsets[b];
     metadata.pieces_per_request.push_back(std::max(1, pieces));

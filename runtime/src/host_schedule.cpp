@@ -10,10 +10,12 @@ using namespace kernel_interface;
 
 namespace {
 
-std::vector<long long> make_unit_offsets(std::span<const int> seq_lens, int block_n) {
+std::vector<long long> make_unit_offsets(std::span<const int> seq_lens, int seqlen_q,
+                                         const ScheduleConfig& config) {
   std::vector<long long> offsets(seq_lens.size() + 1, 0);
   for (std::size_t b = 0; b < seq_lens.size(); ++b) {
-    offsets[b + 1] = offsets[b] + request_units(seq_lens[b], block_n);
+    const int length = visible_length(seq_lens[b], seqlen_q, config.window_left, config.block_n);
+    offsets[b + 1] = offsets[b] + request_units(length, config.block_n);
   }
   return offsets;
 }
@@ -71,9 +73,9 @@ HostSchedule cut_into_chunks(const std::vector<long long>& unit_offsets, const C
 
 }  // namespace
 
-HostSchedule make_host_schedule(std::span<const int> seq_lens, const ScheduleConfig& config,
-                                const DecodeGrid& grid) {
-  const auto unit_offsets = make_unit_offsets(seq_lens, config.block_n);
+HostSchedule make_host_schedule(std::span<const int> seq_lens, int seqlen_q,
+                                const ScheduleConfig& config, const DecodeGrid& grid) {
+  const auto unit_offsets = make_unit_offsets(seq_lens, seqlen_q, config);
   return config.chunk_blocks > 0
              ? cut_into_chunks(unit_offsets, {config.chunk_blocks, grid.most_chunks},
                                grid.num_parts)

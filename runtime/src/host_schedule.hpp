@@ -17,8 +17,9 @@ struct HostSchedule {
   std::vector<int> piece_offsets;                     // [batch + 1]
 };
 
-// Cuts requests of `seq_lens` keys into the parts of `grid`, as the kernel of `config` does.
-HostSchedule make_host_schedule(std::span<const int> seq_lens, const ScheduleConfig& config,
-                                const DecodeGrid& grid);
+// Cuts requests of `seq_lens` keys and `seqlen_q` query tokens each into the parts of `grid`, as
+// the kernel of `config` does.
+HostSchedule make_host_schedule(std::span<const int> seq_lens, int seqlen_q,
+                                const ScheduleConfig& config, const DecodeGrid& grid);
 
 }  // namespace attnjit

@@ -13,6 +13,12 @@ AttentionDescriptor mla_decode_descriptor(const MlaDecodeShape& shape) {
   descriptor.max_seqlen_q = shape.max_seqlen_q;
   descriptor.page_size = shape.page_size;
   descriptor.value_source = ValueSource::prefix_of_k;
+  if (shape.window_left != -1) {
+    descriptor.mask = MaskKind::sliding_window;
+    descriptor.window_left = shape.window_left;
+    descriptor.window_right = 0;
+  }
+  descriptor.has_sinks = shape.has_sinks;
   descriptor.batch_invariant = shape.batch_invariant;
   return descriptor;
 }
@@ -24,6 +30,7 @@ void mla_decode(const DecodePlan& plan, const MlaDecodeCall& call, void* workspa
   decode.k_cache = call.kv_cache;
   decode.block_table = call.block_table;
   decode.seq_lens = call.seq_lens;
+  decode.sinks = call.sinks;
   decode.out = call.out;
   decode.lse = call.lse;
   decode.softmax_scale = call.softmax_scale;

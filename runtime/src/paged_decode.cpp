@@ -115,6 +115,7 @@ void launch_combine(const DecodePlan& plan, const PagedDecodeArguments& attentio
   const CombineShape shape = shape_combine(plan);
   arguments.lines_at_once = shape.lines_at_once;
   arguments.warps_per_line = shape.warps_per_line;
+  arguments.sinks = attention.sinks;
   const std::int64_t blocks = std::min(ceil_divide(shape.warps, kernels.combine_config.num_warps),
                                        std::int64_t{kernels.target.num_sms});
   launch(kernels.combine, {.x = static_cast<unsigned>(blocks)}, stream, &arguments,
@@ -197,6 +198,7 @@ void DecodePlan::update(const int* device_seq_lens, int batch, CUstream_st* stre
   arguments.unit_offsets = static_cast<long long*>(unit_offsets_.data());
   arguments.batch = batch;
   arguments.num_parts = grid_.num_parts;
+  arguments.seqlen_q = seqlen_q_;
   arguments.most_chunks = grid_.most_chunks;
   launch(kernels_->schedule, {}, stream, &arguments);
   batch_ = batch;
@@ -211,7 +213,8 @@ void DecodePlan::update(std::span<const int> seq_lens, CUstream_st* stream) {
                "update before the capture, or from lengths in device memory");
     checks.finish();
   }
-  const HostSchedule schedule = make_host_schedule(seq_lens, kernels_->schedule_config, grid_);
+  const HostSchedule schedule =
+      make_host_schedule(seq_lens, seqlen_q_, kernels_->schedule_config, grid_);
   parts_.upload(schedule.parts.data(), schedule.parts.size() * sizeof(SchedulePart), stream);
   piece_offsets_.upload(schedule.piece_offsets.data(), schedule.piece_offsets.size() * sizeof(int),
                         stream);

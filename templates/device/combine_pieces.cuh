@@ -4,6 +4,7 @@
 
 #include "kernel_config.cuh"
 
+#include "device/attention_sink.cuh"
 #include "device/partial_results.cuh"
 #include "device/partial_values.cuh"
 #include "device/softmax_math.cuh"
@@ -25,6 +26,7 @@ constexpr int pieces_in_flight = lines_at_once == 1 ? 4 : 2;
 struct RowPlace {
   Element* out;
   float* lse;  // null if not wanted, or another lane's
+  float sink;  // in units of log2
 };
 
 // Lines of one request's results, and where this lane's values are in its first piece.
@@ -46,6 +48,7 @@ __device__ __forceinline__ RowPlace find_row(const CombineArguments& arguments, 
   RowPlace place = {};
   place.out = static_cast<Element*>(arguments.out) + request * arguments.out_strides.batch +
               query * arguments.out_strides.token + head * arguments.out_strides.head + column;
+  place.sink = load_sink<config::has_sinks>(arguments.sinks, head);
   if (column == 0 && arguments.lse != nullptr) {
     place.lse = arguments.lse + request * arguments.lse_strides.batch +
                 query * arguments.lse_strides.token + head * arguments.lse_strides.head;

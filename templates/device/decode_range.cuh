@@ -3,6 +3,7 @@
 
 #include "kernel_config.cuh"
 
+#include "device/visible_keys.cuh"
 #include "interface/decode_schedule.h"
 
 // Whether requests are cut into chunks, each a piece: interface/chunk_schedule.h. A part may then
@@ -59,15 +60,42 @@ __device__ __forceinline__ void take_chunk(const attnjit::kernel_interface::Sche
   range.piece = is_split ? first_piece + at.chunk : -1;
 }
 
+// The queries that the rows of a thread block belong to.
+struct QueryRange {
+  int first;
+  int last;
+};
+
+// Of rows [first_row, end_row) of a kv head; rows are packed query-major.
+__device__ __forceinline__ QueryRange queries_of_rows(int first_row, int end_row) {
+  return {first_row / config::q_per_kv, (end_row - 1) / config::q_per_kv};
+}
+
+// From blocks counted from a request's first visible one to blocks of the sequence, without those
+// that a window hides from all of `queries`; the range may become empty.
+__device__ __forceinline__ void take_visible_blocks(const QueryRange& queries, int seqlen_q,
+                                                    int hidden_blocks, int block_n,
+                                                    DecodeRange& range) {
+  const int first_key = visible_keys(range.seqlen_kv, seqlen_q, queries.first).begin;
+  const int end_key = visible_keys(range.seqlen_kv, seqlen_q, queries.last).end;
+  const int end_block = end_key > 0 ? (end_key - 1) / block_n + 1 : 0;
+  range.first_block = max(range.first_block + hidden_blocks, first_key / block_n);
+  range.end_block = min(range.end_block + hidden_blocks, end_block);
+}
+
 // What `part` computes at `at`, with the lengths of now: the schedule only balances, lengths that
-// changed since it was made still give right results.
-__device__ __forceinline__ DecodeRange
-decode_range(const attnjit::kernel_interface::SchedulePart& part, const RangeIndex& at,
-             const int* seq_lens, const int* piece_offsets, int block_n) {
+// changed since it was made still give right results. Its blocks count from the first that is
+// visible now.
+__device__ __forceinline__ DecodeRange decode_range(
+    const attnjit::kernel_interface::SchedulePart& part, const RangeIndex& at, const int* seq_lens,
+    const int* piece_offsets, const QueryRange& queries, int seqlen_q, int block_n) {
+  using namespace attnjit::kernel_interface;
   DecodeRange range;
   range.request = at.request;
   range.seqlen_kv = seq_lens[at.request];
-  const int blocks = attnjit::kernel_interface::num_kv_blocks(range.seqlen_kv, block_n);
+  const int hidden_blocks =
+      first_visible_key(range.seqlen_kv, seqlen_q, config::window_left) / block_n;
+  const int blocks = num_kv_blocks(range.seqlen_kv - hidden_blocks * block_n, block_n);
   if constexpr (has_chunks) {
     range.end_block = blocks;
     take_chunk(part, at, piece_offsets, range);
@@ -80,5 +108,7 @@ decode_range(const attnjit::kernel_interface::SchedulePart& part, const RangeInd
     const bool is_split = piece_offsets[at.request + 1] > first_piece;
     range.piece = is_split ? first_piece + (is_first ? part.first_piece : 0) : -1;
   }
+  if constexpr (has_window)
+    take_visible_blocks(queries, seqlen_q, hidden_blocks, block_n, range);
   return range;
 }

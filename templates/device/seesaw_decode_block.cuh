@@ -14,6 +14,13 @@ static_assert(quarter_columns % box_columns == 0, "a product multiplies whole bo
 static_assert(num_boxes > num_value_boxes,
               "probabilities take the place of a box that is no part of V");
 
+// The rows of a block are a tile of those of its kv head.
+__device__ __forceinline__ QueryRange
+queries_of_block(const attnjit::kernel_interface::PagedDecodeArguments& call) {
+  const int first_row = blockIdx.x * block_rows;
+  return queries_of_rows(first_row, min(first_row + block_rows, call.seqlen_q * config::q_per_kv));
+}
+
 // A tile is loaded and released by quarters of V, two per consumer. The boxes that are no part of V
 // go with the last quarter of the consumer that reads this tile's probabilities, which lie in one
 // of them, from shared memory: the other one.

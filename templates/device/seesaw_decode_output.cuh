@@ -3,7 +3,9 @@
 // (lane % 4) and the next.
 #pragma once
 
+#include "device/attention_sink.cuh"
 #include "device/barrier_sm90.cuh"
+#include "device/opaque_value.cuh"
 #include "device/partial_results.cuh"
 #include "device/partial_values.cuh"
 #include "device/seesaw_decode_softmax.cuh"
@@ -15,8 +17,8 @@ using Output = float[2][quarter_columns / 2];
 struct RowRange {
   int seqlen_kv;
   int kv_head;
-  int first;      // row of the block's tile
-  int limits[2];  // keys that each of the thread's rows sees
+  int first;            // row of the block's tile
+  VisibleKeys keys[2];  // of each of the thread's rows
 };
 
 __device__ __forceinline__ int row_of(const RowRange& rows, const Position& at, int half) {
@@ -34,9 +36,9 @@ row_range(const attnjit::kernel_interface::PagedDecodeArguments& call, const Dec
   for (int half = 0; half < 2; ++half) {
     const int row = row_of(rows, at, half);
     const bool is_valid = row < call.seqlen_q * config::q_per_kv;
-    rows.limits[half] =
-        is_valid ? key_limit<config::mask>(range.seqlen_kv, call.seqlen_q, row / config::q_per_kv)
-                 : 0;
+    const int query = row / config::q_per_kv;
+    rows.keys[half].begin = visible_keys(range.seqlen_kv, call.seqlen_q, query).begin;
+    rows.keys[half].end = is_valid ? visible_keys(range.seqlen_kv, call.seqlen_q, query).end : 0;
   }
   return rows;
 }
@@ -153,8 +155,11 @@ __device__ __forceinline__ void store_final(
     Element* out_row = static_cast<Element*>(call.out) + range.request * call.out_strides.batch +
                        query * call.out_strides.token + head * call.out_strides.head +
                        at.consumer * half_columns;
-    store_final_row(out_row, out, half, sees_nothing ? 0.0f : reciprocal_approximate(sum), is_valid,
-                    at);
+    const float sink = load_sink<config::has_sinks>(call.sinks, head);
+    const float scale = sees_nothing ? 0.0f
+                                     : reciprocal_approximate(denominator<config::has_sinks>(
+                                           sink, softmax.maximum[half], sum));
+    store_final_row(out_row, out, half, scale, is_valid, at);
     if (at.consumer == 0 && at.lane % 4 == 0 && is_valid && call.lse != nullptr) {
       call.lse[range.request * call.lse_strides.batch + query * call.lse_strides.token +
                head * call.lse_strides.head] =
@@ -167,9 +172,8 @@ __device__ __forceinline__ void store_final(
 __device__ __forceinline__ void store_output(
     const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
     const RowRange& rows, const RunningSoftmax& softmax, const Position& at, const Output& out) {
-  if (range.piece >= 0) {
+  if (range.piece >= 0)
     store_partial(call, range, rows, softmax, at, out);
-  } else {
+  if (opaque(range.piece) < 0)
     store_final(call, range, rows, softmax, at, out);
-  }
 }

@@ -86,7 +86,8 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
     load_queries(arguments.call, shared, request, warp * 32 + lane);
     q_parity ^= 1;
   };
-  for_each_tile(arguments.call, part, lane, go_on,
+  const QueryRange queries = queries_of_block(arguments.call);
+  for_each_tile(arguments.call, part, queries, lane, go_on,
                 [&](const DecodeRange& range, int block, int page) {
                   if ((block - range.first_block) % 2 != tile)
                     return;

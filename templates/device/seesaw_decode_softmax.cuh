@@ -41,12 +41,13 @@ __device__ __forceinline__ float score_scale(float softmax_scale) {
 }
 
 // Hides what a row does not see.
-__device__ __forceinline__ void mask_scores(Scores& scores, int first_token, const int (&limits)[2],
-                                            int lane) {
+__device__ __forceinline__ void mask_scores(Scores& scores, int first_token,
+                                            const VisibleKeys (&keys)[2], int lane) {
 #pragma unroll
   for (int i = 0; i < tile_tokens / 2; ++i) {
     const int token = first_token + i / 4 * 8 + lane % 4 * 2 + i % 2;
-    if (token >= limits[row_half(i)])
+    const VisibleKeys& visible = keys[row_half(i)];
+    if (token >= visible.end || (has_window && token < visible.begin))
       scores[i] = negative_infinity();
   }
 }

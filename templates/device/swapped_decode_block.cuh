@@ -24,6 +24,12 @@ __device__ constexpr int box_at(int position, int consumer) {
                            : (position - others + consumer * boxes_per_consumer) % num_value_boxes;
 }
 
+// A block has all rows of its kv head.
+__device__ __forceinline__ QueryRange
+queries_of_block(const attnjit::kernel_interface::PagedDecodeArguments& call) {
+  return {0, call.seqlen_q - 1};
+}
+
 // Where a tile begins in a consumer's ring of boxes.
 struct RingPosition {
   int first = 0;

@@ -4,8 +4,10 @@
 // the consumers exchange what they have of each other's columns and finish them.
 #pragma once
 
+#include "device/attention_sink.cuh"
 #include "device/barrier_sm90.cuh"
 #include "device/decode_range.cuh"
+#include "device/opaque_value.cuh"
 #include "device/partial_results.cuh"
 #include "device/partial_values.cuh"
 #include "device/swapped_decode_softmax.cuh"
@@ -155,9 +157,12 @@ __device__ __forceinline__ void store_final(const PagedDecodeArguments& call,
         continue;
       const float sum = softmax.sum[j][c];
       const bool sees_nothing = sum == 0.0f;
-      const float scale = sees_nothing ? 0.0f : reciprocal_approximate(sum);
       const int query = row / config::q_per_kv;
       const int head = blockIdx.y * config::q_per_kv + row % config::q_per_kv;
+      const float sink = load_sink<config::has_sinks>(call.sinks, head);
+      const float scale = sees_nothing ? 0.0f
+                                       : reciprocal_approximate(denominator<config::has_sinks>(
+                                             sink, softmax.maximum[j][c], sum));
       Element* out_row = static_cast<Element*>(call.out) + range.request * call.out_strides.batch +
                          query * call.out_strides.token + head * call.out_strides.head + column;
 #pragma unroll
@@ -197,9 +202,8 @@ __device__ __forceinline__ void finish_request(const PagedDecodeArguments& call,
   }
   take_over(shared.merge[1 - at.consumer], at, softmax, final);
   sync_named_barrier<consumer_threads>(merge_barrier);  // what was handed over is read
-  if (range.piece >= 0) {
+  if (range.piece >= 0)
     store_partial(call, range, at, softmax, final);
-  } else {
+  if (opaque(range.piece) < 0)
     store_final(call, range, at, softmax, final);
-  }
 }

@@ -82,8 +82,10 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
   };
   if (part.first_request < end_request_of(part))
     load_rows(part.first_request);
+  const PagedDecodeArguments& call = arguments.call;
+  const QueryRange queries = queries_of_block(call);
   for_each_tile(
-      arguments.call, part, lane, load_rows, [&](const DecodeRange& range, int block, int page) {
+      call, part, queries, lane, load_rows, [&](const DecodeRange& range, int block, int page) {
         if ((block - range.first_block) % num_consumers != consumer) {
           ++others;
           return;

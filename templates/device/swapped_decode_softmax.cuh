@@ -34,18 +34,20 @@ __device__ __forceinline__ void reset(RunningSoftmax& softmax) {
 // Scales scores to units of log2 and hides what a row does not see.
 __device__ __forceinline__ void mask_scores(Scores& scores, float scale, int first_token,
                                             int seqlen_kv, int seqlen_q, int warp, int lane) {
-  const bool full = tile_is_full<config::mask>(seqlen_kv, seqlen_q, first_token + tile_tokens);
+  const bool full = tile_is_full(seqlen_kv, seqlen_q, first_token, first_token + tile_tokens);
 #pragma unroll
   for (int j = 0; j < row_tiles; ++j) {
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
       const int query = (j * 8 + lane % 4 * 2 + c) / config::q_per_kv;
-      const int limit = key_limit<config::mask>(seqlen_kv, seqlen_q, query);
+      const VisibleKeys keys = visible_keys(seqlen_kv, seqlen_q, query);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         float& score = scores[score_index(j, half, c)];
         const int token = first_token + warp * 16 + lane / 4 + half * 8;
-        score = full || token < limit ? score * scale : negative_infinity();
+        score = full || token < keys.end ? score * scale : negative_infinity();
+        if (has_window && !full && token < keys.begin)
+          score = negative_infinity();
       }
     }
   }

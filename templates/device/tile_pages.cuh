@@ -20,8 +20,10 @@ constexpr int tiles_per_page =
 
 __device__ __forceinline__ DecodeRange
 range_of(const attnjit::kernel_interface::PagedDecodeArguments& call,
-         const attnjit::kernel_interface::SchedulePart& part, const RangeIndex& at) {
-  return decode_range(part, at, call.seq_lens, call.piece_offsets, tile_tokens);
+         const attnjit::kernel_interface::SchedulePart& part, const QueryRange& queries,
+         const RangeIndex& at) {
+  return decode_range(part, at, call.seq_lens, call.piece_offsets, queries, call.seqlen_q,
+                      tile_tokens);
 }
 
 __device__ __forceinline__ bool has_tiles(const DecodeRange& range) {
@@ -53,22 +55,30 @@ __device__ __forceinline__ bool is_short(
 
 // Calls load(range, block, page) for every tile of the part, in order, and go_on(request) between
 // the tiles of one request or chunk and the next; lane i of the first pages_per_tile has the tile's
-// i-th page, and copies it. All lanes of one warp.
+// i-th page, and copies it. All lanes of one warp. Where a window begins, only the length says:
+// then a range's first pages are looked up after it, else before.
 template <typename GoOn, typename Load>
 __device__ __forceinline__ void for_each_tile(
     const attnjit::kernel_interface::PagedDecodeArguments& call,
-    const attnjit::kernel_interface::SchedulePart& part, int lane, GoOn go_on, Load load) {
+    const attnjit::kernel_interface::SchedulePart& part, const QueryRange& queries, int lane,
+    GoOn go_on, Load load) {
   const int end_request = end_request_of(part);
   if (part.first_request >= end_request)
     return;
   int pages = find_pages(call, part.first_request, part.first_block, lane);
-  DecodeRange range = range_of(call, part, first_index(part));
+  DecodeRange range = range_of(call, part, queries, first_index(part));
+  if constexpr (has_window)
+    pages = find_pages(call, range.request, range.first_block, lane);
   while (true) {
     const RangeIndex after = index_after(range);
     const bool is_last = after.request == end_request;
     const int next_block = has_chunks ? after.chunk * chunk_blocks : 0;
-    const int next_pages = is_last ? 0 : find_pages(call, after.request, next_block, lane);
-    const DecodeRange next = is_last ? range : range_of(call, part, after);
+    int next_pages = is_last ? 0 : find_pages(call, after.request, next_block, lane);
+    const DecodeRange next = is_last ? range : range_of(call, part, queries, after);
+    if constexpr (has_window) {
+      if (!is_last)
+        next_pages = find_pages(call, after.request, next.first_block, lane);
+    }
     for (int block = range.first_block; has_tiles(range) && block < range.end_block; ++block) {
       const int ahead = (block - range.first_block) % (32 / pages_per_tile);
       if (ahead == 0 && block > range.first_block)

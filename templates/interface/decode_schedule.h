@@ -2,7 +2,8 @@
 // schedule kernel, so that both cut alike.
 //
 // The requests lie end to end on a line of cost units: request b takes `start_units` (a request
-// costs that much to begin) and then `block_units` per KV block of block_n keys. The line is cut
+// costs that much to begin) and then `block_units` per KV block of block_n keys that holds a key
+// which any of its queries sees; those before a sliding window do not count. The line is cut
 // into parts of equal length; a request that a cut falls into is split, and its pieces are merged
 // afterwards. A block belongs to the part that holds its beginning. A request of length 0 counts
 // one block, so that its output gets written.
@@ -21,8 +22,8 @@ constexpr int start_units = block_units;
 constexpr int combine_units = 3 * block_units / 2;  // of a combine kernel that has work
 
 // What one part computes: blocks [first_block, …) of first_request, all of the requests between,
-// and blocks [0, end_block) of end_request. A part without work has first_request == end_request
-// and first_block == end_block.
+// and blocks [0, end_block) of end_request, counted from each request's first visible block. A part
+// without work has first_request == end_request and first_block == end_block.
 struct SchedulePart {
   int first_request;
   int first_block;
@@ -35,6 +36,19 @@ struct SchedulePart {
 ATTNJIT_HOST_DEVICE inline int num_kv_blocks(int seqlen_kv, int block_n) {
   const int blocks = seqlen_kv > 0 ? (seqlen_kv - 1) / block_n + 1 : 1;
   return blocks;
+}
+
+// The first key that any of a request's last `num_queries` queries sees through a window of
+// `window_left` keys before each query's own; -1 = unbounded.
+ATTNJIT_HOST_DEVICE inline int first_visible_key(int seqlen_kv, int num_queries, int window_left) {
+  const int earliest = seqlen_kv - num_queries;  // position of the earliest of them
+  return window_left >= 0 && earliest > window_left ? earliest - window_left : 0;
+}
+
+// The length that a schedule cuts: keys from the block of the first visible one on.
+ATTNJIT_HOST_DEVICE inline int visible_length(int seqlen_kv, int seqlen_q, int window_left,
+                                              int block_n) {
+  return seqlen_kv - first_visible_key(seqlen_kv, seqlen_q, window_left) / block_n * block_n;
 }
 
 ATTNJIT_HOST_DEVICE inline long long request_units(int seqlen_kv, int block_n) {
@@ -166,6 +180,7 @@ struct ScheduleArguments {
   long long* unit_offsets;  // [batch + 1], out: where each request begins on the line
   int batch;
   int num_parts;
+  int seqlen_q;
   int most_chunks;  // of a request, where requests are cut into chunks
 };
 

@@ -77,6 +77,7 @@ struct PagedDecodeArguments {
   int seqlen_q;
   int num_kv_heads;
   float softmax_scale;
+  const float* sinks;  // [num_q_heads], natural logarithms; used by kernels with sinks only
 };
 
 struct CombineArguments {
@@ -92,6 +93,7 @@ struct CombineArguments {
   int q_per_kv;
   int lines_at_once;   // 1; or 4 if a tile's lines come in fours
   int warps_per_line;  // that share the pieces of a line: a power of two, all a block's at most
+  const float* sinks;  // [num_q_heads], natural logarithms; used by kernels with sinks only
 };
 
 }  // namespace attnjit::kernel_interface

@@ -4,6 +4,7 @@
 // turn.
 #include "kernel_config.cuh"
 
+#include "device/attention_sink.cuh"
 #include "device/batch_merge.cuh"
 #include "device/combine_launch.cuh"
 #include "device/combine_pieces.cuh"
@@ -44,7 +45,9 @@ __device__ __forceinline__ void store_line(const Line& line, const Merged<lines_
     if (place.out == nullptr)
       continue;
     const bool sees_nothing = merged.sum[i] == 0.0f;
-    const float scale = sees_nothing ? 0.0f : reciprocal_approximate(merged.sum[i]);
+    const float scale = sees_nothing ? 0.0f
+                                     : reciprocal_approximate(denominator<config::has_sinks>(
+                                           place.sink, merged.maximum[i], merged.sum[i]));
 #pragma unroll
     for (int j = 0; j < lines_at_once; ++j) {
       if (line.column + j * column_step<order> < config::head_dim_v)

@@ -10,11 +10,13 @@
 
 #include "device/async_copy.cuh"
 #include "device/attention_mask.cuh"
+#include "device/attention_sink.cuh"
 #include "device/decode_block.cuh"
 #include "device/decode_range.cuh"
 #include "device/decode_softmax.cuh"
 #include "device/mma_sm80.cuh"
 #include "device/numeric_types.cuh"
+#include "device/opaque_value.cuh"
 #include "device/paged_tile.cuh"
 #include "device/partial_results.cuh"
 #include "device/partial_values.cuh"
@@ -80,10 +82,16 @@ __device__ __forceinline__ void find_pages(SharedStorage& shared,
                                            const PagedDecodeArguments& arguments, const Work& work,
                                            int block) {
   const int* table = arguments.block_table + work.request * arguments.block_table_stride;
+  // What no row sees before a window may be anything, as past the end.
+  const int first_key = has_window ? visible_keys(work.seqlen_kv, arguments.seqlen_q,
+                                                  work.first_row / config::q_per_kv)
+                                         .begin
+                                   : 0;
   for (int i = threadIdx.x; i < config::block_n; i += num_threads) {
     const int token = block * config::block_n + i;
-    shared.pages[block & 1][i] =
-        block < work.end_block && token < work.seqlen_kv ? table[token / config::page_size] : -1;
+    const bool is_visible =
+        block < work.end_block && token < work.seqlen_kv && (!has_window || token >= first_key);
+    shared.pages[block & 1][i] = is_visible ? table[token / config::page_size] : -1;
   }
 }
 
@@ -144,19 +152,20 @@ __device__ __forceinline__ void compute_scores(const SharedStorage& shared, cons
 __device__ __forceinline__ void mask_scores(const PagedDecodeArguments& arguments, const Work& work,
                                             const Position& at, int block, Scores& scores) {
   const float scale = arguments.softmax_scale * log2_e;
-  const bool full =
-      tile_is_full<config::mask>(work.seqlen_kv, arguments.seqlen_q, (block + 1) * config::block_n);
+  // Over the main loop, what each row sees of a window would take registers that there are not.
+  const int first_row = has_window ? opaque(work.first_row) : work.first_row;
+  const bool full = tile_is_full(work.seqlen_kv, arguments.seqlen_q, block * config::block_n,
+                                 (block + 1) * config::block_n);
   const int first_key = block * config::block_n + at.warp_n * score_key_tiles * 8 + at.lane % 4 * 2;
 #pragma unroll
   for (int i = 0; i < score_row_tiles; ++i) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row =
-          work.first_row + (at.warp_m * score_row_tiles + i) * 16 + at.lane / 4 + half * 8;
+      const int row = first_row + (at.warp_m * score_row_tiles + i) * 16 + at.lane / 4 + half * 8;
       const int query = row / config::q_per_kv;
-      int limit = key_limit<config::mask>(work.seqlen_kv, arguments.seqlen_q, query);
+      VisibleKeys keys = visible_keys(work.seqlen_kv, arguments.seqlen_q, query);
       if constexpr (mask_is_materialized<config::mask>)
-        limit = min(limit, arguments.mask_keys);
+        keys.end = min(keys.end, arguments.mask_keys);
       const int head = work.kv_head * config::q_per_kv + row % config::q_per_kv;
       const long long mask_row = work.request * arguments.mask_strides.batch +
                                  head * arguments.mask_strides.head +
@@ -170,7 +179,7 @@ __device__ __forceinline__ void mask_scores(const PagedDecodeArguments& argument
           if (full)
             continue;
           const int key = first_key + j * 8 + c;
-          if (row >= work.num_rows || key >= limit) {
+          if (row >= work.num_rows || key >= keys.end || (has_window && key < keys.begin)) {
             score = negative_infinity();
           } else {
             score = apply_materialized_mask<config::mask, config::dtype_mask>(
@@ -218,9 +227,12 @@ __device__ __forceinline__ void store_row(const PagedDecodeArguments& arguments,
   const int query = row / config::q_per_kv;
   const int head = work.kv_head * config::q_per_kv + row % config::q_per_kv;
   const bool sees_nothing = state.sum == 0.0f;
-  const float scale = piece >= 0     ? stored_factor<config::dtype>(state.sum)
-                      : sees_nothing ? 0.0f
-                                     : reciprocal_approximate(state.sum);
+  const float sink = load_sink<config::has_sinks>(arguments.sinks, head);
+  const float scale =
+      piece >= 0 ? stored_factor<config::dtype>(state.sum)
+      : sees_nothing
+          ? 0.0f
+          : reciprocal_approximate(denominator<config::has_sinks>(sink, state.maximum, state.sum));
   const long long partial_row =
       tile_index(arguments.partial, arguments.num_kv_heads, piece, work.kv_head, row);
   Element* out = static_cast<Element*>(arguments.out) + work.request * arguments.out_strides.batch +
@@ -265,6 +277,11 @@ __device__ __forceinline__ void store_output(const SharedStorage& shared,
       store_row(arguments, work, at, sums.out[i], half, row, {sums.row_max[i][half], sum}, piece);
     }
   }
+}
+
+__device__ __forceinline__ QueryRange queries_of_tile(int tile, int num_rows) {
+  const int first_row = tile * config::block_m;
+  return queries_of_rows(first_row, min(first_row + config::block_m, num_rows));
 }
 
 __device__ __forceinline__ void process(SharedStorage& shared,
@@ -325,7 +342,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
     if (index.request == part.end_request && part.end_block == 0)
       break;
     const DecodeRange range =
-        decode_range(part, index, arguments.seq_lens, arguments.piece_offsets, config::block_n);
+        decode_range(part, index, arguments.seq_lens, arguments.piece_offsets,
+                     queries_of_tile(blockIdx.x, num_rows), arguments.seqlen_q, config::block_n);
     Work work;
     work.request = range.request;
     work.kv_head = blockIdx.y;

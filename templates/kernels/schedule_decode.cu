@@ -81,6 +81,12 @@ __device__ __forceinline__ long long num_pieces(const ScheduleArguments& argumen
   return pieces;
 }
 
+__device__ __forceinline__ long long units_of(const ScheduleArguments& arguments, int request) {
+  const int length = visible_length(arguments.seq_lens[request], arguments.seqlen_q,
+                                    config::window_left, config::block_n);
+  return request_units(length, config::block_n);
+}
+
 // The cheaper cutting's units per part. Chunks are as many pieces whatever the parts.
 __device__ __forceinline__ long long choose_per_part(SharedStorage& shared,
                                                      const ScheduleArguments& arguments,
@@ -117,11 +123,11 @@ extern "C" __global__ void __launch_bounds__(config::num_threads, 1)
 
   long long units = 0;
   for (int b = run.first; b < run.end; ++b)
-    units += request_units(arguments.seq_lens[b], config::block_n);
+    units += units_of(arguments, b);
   long long offset = exclusive_scan(shared, units);
   for (int b = run.first; b < run.end; ++b) {
     arguments.unit_offsets[b] = offset;
-    offset += request_units(arguments.seq_lens[b], config::block_n);
+    offset += units_of(arguments, b);
     if (b == batch - 1)
       arguments.unit_offsets[batch] = offset;
   }

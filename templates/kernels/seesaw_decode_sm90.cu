@@ -12,6 +12,7 @@
 #include "device/barrier_sm90.cuh"
 #include "device/launch_sm90.cuh"
 #include "device/matrix_descriptor_sm90.cuh"
+#include "device/opaque_value.cuh"
 #include "device/registers_sm90.cuh"
 #include "device/seesaw_decode_block.cuh"
 #include "device/seesaw_decode_output.cuh"
@@ -55,15 +56,15 @@ struct Tile {
   unsigned parity;  // of its place's barriers
 };
 
-// V rows past the sequence's end hold anything, NaN too, and 0 * NaN is NaN: zero them.
-__device__ __forceinline__ void clear_past_end(SharedStorage& shared, const RowRange& rows,
-                                               const Tile& tile, const Position& at) {
-  const int first_row = rows.seqlen_kv - tile.first_token;
-  if (first_row >= tile_tokens)
+// V rows that no query sees, past the sequence's end or before a window, hold anything, NaN too,
+// and 0 * NaN is NaN: zero rows [first_row, end_row), if any, of this consumer's tile.
+__device__ __forceinline__ void clear_rows(SharedStorage& shared, const Tile& tile, int first_row,
+                                           int num_rows, const Position& at) {
+  if (num_rows <= 0)
     return;
   for (int quarter = 0; quarter < 4; ++quarter)
     wait(shared_address(&shared.barriers.full[at.consumer][quarter]), tile.parity);
-  const int chunks = (tile_tokens - first_row) * 8;  // of 16 bytes, in one box
+  const int chunks = num_rows * 8;  // of 16 bytes, in one box
 #pragma unroll 1
   for (int box = 0; box < num_value_boxes; ++box) {
     Element* rows_to_clear = &shared.kv[at.consumer][box][first_row * box_columns];
@@ -75,15 +76,10 @@ __device__ __forceinline__ void clear_past_end(SharedStorage& shared, const RowR
   sync_consumer(at.consumer);  // all rows are cleared
 }
 
-// Keeps the compiler from computing what follows from `value` once and for all before a loop, which
-// would take a register for every descriptor of a tile.
-__device__ __forceinline__ unsigned recomputed(unsigned value) {
-  asm volatile("" : "+r"(value));
-  return value;
-}
-
+// Computed from the address each time: kept over the loop, every descriptor of a tile would take a
+// register.
 __device__ __forceinline__ unsigned long long box_descriptor(const Element* box) {
-  return make_matrix_descriptor(recomputed(warp_uniform(shared_address(box))), box_bytes, 1024,
+  return make_matrix_descriptor(opaque(warp_uniform(shared_address(box))), box_bytes, 1024,
                                 Swizzle::b128);
 }
 
@@ -183,8 +179,9 @@ __device__ __forceinline__ void take_softmax(const PagedDecodeArguments& call,
     for (int i = 0; i < tile_tokens / 2; ++i)
       scores[i] = -scores[i];
   }
-  if (!tile_is_full<config::mask>(rows.seqlen_kv, call.seqlen_q, tile.first_token + tile_tokens))
-    mask_scores(scores, tile.first_token, rows.limits, at.lane);
+  if (!tile_is_full(rows.seqlen_kv, call.seqlen_q, tile.first_token,
+                    tile.first_token + tile_tokens))
+    mask_scores(scores, tile.first_token, rows.keys, at.lane);
   update_softmax(scores, score_scale(call.softmax_scale), softmax, factors);
   pack(scores, probabilities);
   sync_consumer(at.consumer);  // all warps' scores are done: the box is no longer read
@@ -209,7 +206,13 @@ __device__ __forceinline__ void process_pair(const PagedDecodeArguments& call,
   Scores scores;
   Probabilities probabilities;
   if (is_first || has_second) {
-    clear_past_end(shared, rows, tile, at);
+    const int past_end = rows.seqlen_kv - tile.first_token;
+    clear_rows(shared, tile, past_end, tile_tokens - past_end, at);
+    if constexpr (has_window) {
+      const int first_key =
+          visible_keys(rows.seqlen_kv, call.seqlen_q, rows.first / config::q_per_kv).begin;
+      clear_rows(shared, tile, 0, first_key - tile.first_token, at);
+    }
     if (!is_first)
       sync_named_barrier<consumer_threads>(scores_started);
     start_scores(shared, tile, at, scores);
@@ -278,7 +281,7 @@ __device__ __forceinline__ void consume(const SeesawDecodeArguments& arguments,
     load_queries(call, shared, part.first_request, at.warp * 32 + at.lane);
   RangeIndex index = first_index(part);
   while (index.request < end_request_of(part)) {
-    const DecodeRange range = range_of(call, part, index);
+    const DecodeRange range = range_of(call, part, queries_of_block(call), index);
     const RowRange rows = row_range(call, range, at);
     RunningSoftmax softmax;
     reset(softmax);
@@ -316,7 +319,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   if (warpgroup == num_consumers) {
     decrease_registers<producer_registers>();
     produce(arguments, shared, part, warp, lane);
-  } else {
+  }
+  if (opaque(warpgroup) != num_consumers) {
     increase_registers<consumer_registers>();
     consume(arguments, shared, part, {warpgroup, warp, lane});
   }

@@ -9,6 +9,7 @@
 #include "device/barrier_sm90.cuh"
 #include "device/launch_sm90.cuh"
 #include "device/matrix_descriptor_sm90.cuh"
+#include "device/opaque_value.cuh"
 #include "device/registers_sm90.cuh"
 #include "device/swapped_decode_block.cuh"
 #include "device/swapped_decode_output.cuh"
@@ -47,10 +48,11 @@ __device__ __forceinline__ void init_barriers(SharedStorage& shared) {
   __syncthreads();  // barriers are ready for all roles
 }
 
-// V rows past the sequence's end hold anything, NaN too, and 0 * NaN is NaN: zero them.
+// V rows that no query sees, past the sequence's end or before a window, hold anything, NaN too,
+// and 0 * NaN is NaN: zero rows [first_row, end_row).
 __device__ __forceinline__ void clear_rows(ConsumerStorage& storage, const RingPosition& ring,
-                                           int first_row, const Position& at) {
-  const int chunks = (tile_tokens - first_row) * 8;  // of 16 bytes, in one box
+                                           int first_row, int end_row, const Position& at) {
+  const int chunks = (end_row - first_row) * 8;  // of 16 bytes, in one box
   for (int box = num_boxes - num_value_boxes; box < num_boxes; ++box) {
     Element* rows_to_clear = &storage.kv[ring.slot(box)][first_row * box_columns];
     for (int i = at.warp * 32 + at.lane; i < chunks; i += warpgroup_threads) {
@@ -149,7 +151,12 @@ __device__ __forceinline__ void process_tile(const PagedDecodeArguments& call,
   const int first_token = block * tile_tokens;
   wait(shared_address(&barriers.tile_full[ring.tile % 2]), ring.tile / 2 % 2);
   if (range.seqlen_kv - first_token < tile_tokens) {
-    clear_rows(storage, ring, range.seqlen_kv - first_token, at);
+    clear_rows(storage, ring, range.seqlen_kv - first_token, tile_tokens, at);
+  }
+  if constexpr (has_window) {
+    const int first_key = visible_keys(range.seqlen_kv, call.seqlen_q, 0).begin;
+    if (first_key > first_token)
+      clear_rows(storage, ring, 0, first_key - first_token, at);
   }
   Scores scores;
   compute_scores(storage, shared.queries[stage], ring, at.consumer, scores);
@@ -181,7 +188,7 @@ __device__ __forceinline__ void consume(const SwappedDecodeArguments& arguments,
   unsigned loads = 0;  // of queries
   RangeIndex index = first_index(part);
   while (index.request < end_request_of(part)) {
-    const DecodeRange range = range_of(call, part, index);
+    const DecodeRange range = range_of(call, part, queries_of_block(call), index);
     RunningSoftmax softmax;
     reset(softmax);
     Output out;
@@ -226,7 +233,8 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
     decrease_registers<producer_registers>();
     if (warp < num_consumers * warps_per_ring)
       produce(arguments, shared, part, warp, lane);
-  } else {
+  }
+  if (opaque(warpgroup) != num_consumers) {
     increase_registers<consumer_registers>();
     consume(arguments, shared, part, {warpgroup, warp, lane});
   }

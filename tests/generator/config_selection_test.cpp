@@ -308,8 +308,67 @@ TEST_CASE("an illegal or unserved descriptor is refused before any kernel is cho
   descriptor.head_dim_v = 7;
   CHECK(refusal(descriptor, device_named("h200")).starts_with("head_dim_v = 7: must be"));
   descriptor.head_dim_v = 128;
+  descriptor.score_modifier = ScoreModifier::alibi;
+  CHECK(refusal(descriptor, device_named("h200")).starts_with("score_modifier = alibi: only none"));
+}
+
+AttentionDescriptor describe_window(const HeadDims& dims, int q_per_kv, int max_seqlen_q, int left,
+                                    int right) {
+  AttentionDescriptor descriptor = describe_call(dims, q_per_kv, max_seqlen_q);
+  descriptor.mask = MaskKind::sliding_window;
+  descriptor.window_left = left;
+  descriptor.window_right = right;
+  return descriptor;
+}
+
+TEST_CASE("every attention kernel takes a sliding window, and the schedule its left side") {
+  const HeadDims latent = {576, 512, ValueSource::prefix_of_k};
+  const TargetDevice device = device_named("h200");
+  const auto swapped = select_configs(describe_window(latent, 16, 1, 127, 0), device);
+  CHECK(std::get<SwappedDecodeConfig>(swapped.front()).mask == MaskKind::sliding_window);
+  CHECK(std::get<SwappedDecodeConfig>(swapped.front()).window_left == 127);
+  CHECK(std::get<SwappedDecodeConfig>(swapped.front()).window_right == 0);
+  CHECK(std::get<ScheduleConfig>(swapped.back()).window_left == 127);
+  const auto seesaw = select_configs(describe_window(latent, 128, 2, 511, 0), device);
+  CHECK(std::get<SeesawDecodeConfig>(seesaw.front()).window_left == 511);
+  const HeadDims grouped = {128, 128, ValueSource::separate};
+  CHECK(decode_config(describe_window(grouped, 4, 1, 4095, 0), "a100").window_left == 4095);
+  CHECK(std::get<ScheduleConfig>(select_configs(describe_call(grouped, 4), device).back())
+            .window_left == -1);
+}
+
+TEST_CASE("windows that mean the same for the queries a call may bring share their kernels") {
+  const HeadDims dims = {128, 128, ValueSource::separate};
+  const TargetDevice device = device_named("h200");
+  const auto configs_of = [&](int max_seqlen_q, int left, int right) {
+    return select_configs(describe_window(dims, 4, max_seqlen_q, left, right), device);
+  };
+  AttentionDescriptor unmasked = describe_call(dims, 4, 4);
+  unmasked.mask = MaskKind::none;
+  const AttentionDescriptor causal = describe_call(dims, 4, 4);
+  CHECK(configs_of(4, -1, 0) == select_configs(causal, device));
+  CHECK(configs_of(4, -1, 3) == select_configs(unmasked, device));
+  CHECK(configs_of(1, -1, 0) == select_configs(describe_call(dims, 4), device));
+  // The last query stands at the end: nothing is more than three keys after any of four.
+  CHECK(configs_of(4, 100, 3) == configs_of(4, 100, -1));
+  CHECK(configs_of(4, 100, 3) == configs_of(4, 100, 2000));
+  CHECK(configs_of(4, 100, 3) != configs_of(4, 100, 2));
+  CHECK(configs_of(1, 100, 0) == configs_of(1, 100, 5));
+  CHECK(configs_of(4, -1, 1) != select_configs(causal, device));
+  CHECK(configs_of(4, 100, 0) != configs_of(4, 101, 0));
+}
+
+TEST_CASE("sinks are for attention and combine kernels, the schedule knows nothing of them") {
+  AttentionDescriptor descriptor = describe_call({64, 64, ValueSource::separate}, 8);
+  const TargetDevice device = device_named("h200");
+  const auto without = select_configs(descriptor, device);
   descriptor.has_sinks = true;
-  CHECK(refusal(descriptor, device_named("h200")).starts_with("has_sinks = true: sinks are not"));
+  const auto with = select_configs(descriptor, device);
+  CHECK(std::get<PagedDecodeConfig>(with[0]).has_sinks);
+  CHECK(std::get<CombineConfig>(with[1]).has_sinks);
+  CHECK(with[2] == without[2]);
+  CHECK(with[0] != without[0]);
+  CHECK(with[1] != without[1]);
 }
 
 }  // namespace

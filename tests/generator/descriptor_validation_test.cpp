@@ -160,7 +160,8 @@ TEST_CASE("all broken rules are listed, one a line, in the order of the rules") 
 
 TEST_CASE("what is not served is listed only for a legal descriptor") {
   AttentionDescriptor descriptor;
-  descriptor.has_sinks = true;
+  descriptor.sparsity = Sparsity::block;
+  descriptor.sparsity_block = 64;
   descriptor.score_modifier = ScoreModifier::softcap;
   CHECK(violations_of(descriptor).size() == 2);
   CHECK(message_of(descriptor).starts_with("score_modifier = softcap: only none is served; fix: "));
@@ -170,13 +171,13 @@ TEST_CASE("what is not served is listed only for a legal descriptor") {
 }
 
 TEST_CASE("a violation names the value as JSON would, and omits it where there is none") {
-  CHECK(to_string(Violation{"has_sinks", "true", "sinks are not served", "rescale"}) ==
-        "has_sinks = true: sinks are not served; fix: rescale");
+  CHECK(to_string(Violation{"sparsity", "block", "only none is served", "use a mask"}) ==
+        "sparsity = block: only none is served; fix: use a mask");
   CHECK(to_string(Violation{"topk", "", "is given more than once", "give each field once"}) ==
         "topk: is given more than once; fix: give each field once");
   AttentionDescriptor descriptor;
-  descriptor.has_sinks = true;
-  CHECK(violations_of(descriptor)[0].value == "true");
+  descriptor.mask = MaskKind::tree;
+  CHECK(violations_of(descriptor)[0].value == "tree");
 }
 
 TEST_CASE("the head dims of the models that are out there are legal") {

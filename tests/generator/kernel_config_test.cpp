@@ -36,7 +36,7 @@ TEST_CASE("the JSON of a config holds the kernel's name and every field") {
         "{\"kernel\":\"combine_splits\",\"dtype\":\"fp16\",\"head_dim_v\":512,"
         "\"partial_order\":\"accumulators\",\"partial_rows\":64,\"num_warps\":16,\"segment_"
         "pieces\":4,"
-        "\"overlaps_attention\":true}");
+        "\"overlaps_attention\":true,\"has_sinks\":false}");
 }
 
 TEST_CASE("each kernel has its role") {
@@ -62,6 +62,15 @@ TEST_CASE("a config is described in one short line") {
   descriptor.num_q_heads = 128;
   const auto many = select_configs(descriptor, find_target_device("h200").value());
   CHECK(describe(many[0]) == "seesaw_decode_sm90 bf16 576/512 x128 page 64 none");
+  descriptor.mask = MaskKind::sliding_window;
+  descriptor.window_left = 127;
+  descriptor.window_right = 0;
+  descriptor.has_sinks = true;
+  const auto local = select_configs(descriptor, find_target_device("h200").value());
+  CHECK(describe(local[0]) ==
+        "seesaw_decode_sm90 bf16 576/512 x128 page 64 sliding_window 127/0 sinks");
+  CHECK(describe(local[1]) == "combine_splits bf16 512 accumulators of 64 warps 16 sinks");
+  CHECK(describe(local[2]) == "schedule_decode n64 threads 1024 piece 910 block 100% window 127");
 }
 
 TEST_CASE("the tile of an attention kernel says how it is launched; other kernels have none") {

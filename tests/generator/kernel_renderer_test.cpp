@@ -112,6 +112,8 @@ TEST_CASE("a config header is a namespace of typed and commented constants") {
         "constexpr int segment_pieces = 4;  // pieces that are merged first, in order; 0: by the "
         "batch\n"
         "constexpr bool overlaps_attention = true;  // launched before the attention has ended\n"
+        "constexpr bool has_sinks = false;  // a logit per query head joins the softmax's "
+        "denominator\n"
         "}  // namespace config\n");
 }
 

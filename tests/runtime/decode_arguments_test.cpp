@@ -152,6 +152,37 @@ TEST_CASE("a materialized mask must be given, of its type, full or broadcast") {
   CHECK(violations_of(descriptor, call).size() == 1);
 }
 
+TEST_CASE("sinks must be given where the descriptor has them, one contiguous fp32 per query head") {
+  AttentionDescriptor descriptor = gqa();
+  DecodeCall call = legal_call();
+  call.sinks = contiguous_view(fake_pointer(), DataType::fp32, {8});
+  std::vector<Violation> violations = violations_of(descriptor, call);
+  REQUIRE(violations.size() == 1);
+  CHECK(violations[0].field == "sinks");
+  CHECK(violations[0].rule.find("must not be given") != std::string::npos);
+
+  descriptor.has_sinks = true;
+  CHECK(violations_of(descriptor, call).empty());
+  CHECK(make_decode_arguments(descriptor, call).sinks == fake_pointer());
+  const std::vector<BadCall> bad_calls = {
+      {"sinks", "must be given", [](DecodeCall& c) { c.sinks = {}; }},
+      {"sinks", "must be fp32", [](DecodeCall& c) { c.sinks.dtype = DataType::bf16; }},
+      {"sinks", "must have shape [8]", [](DecodeCall& c) { c.sinks.shape[0] = 2; }},
+      {"sinks", "stride 1", [](DecodeCall& c) { c.sinks.strides[0] = 2; }},
+      {"sinks", "4-byte aligned",
+       [](DecodeCall& c) { c.sinks.data = reinterpret_cast<void*>(std::uintptr_t{0x1002}); }},
+  };
+  for (const BadCall& bad : bad_calls) {
+    DecodeCall spoilt = call;
+    bad.spoil(spoilt);
+    violations = violations_of(descriptor, spoilt);
+    INFO(bad.rule);
+    REQUIRE(violations.size() == 1);
+    CHECK(violations[0].field == bad.field);
+    CHECK(violations[0].rule.find(bad.rule) != std::string::npos);
+  }
+}
+
 TEST_CASE("cache strides follow the layout tag and the rank") {
   AttentionDescriptor descriptor = gqa();
   DecodeCall call = legal_call();

@@ -333,6 +333,28 @@ TEST_CASE("a length at the edge of a block takes no block more than it fills") {
   CHECK(request_units(2147483647, 32) == start_units + 67108864LL * block_units);
 }
 
+TEST_CASE("the first visible key is that of the earliest query, and 0 where all are visible") {
+  CHECK(first_visible_key(1000, 1, -1) == 0);
+  CHECK(first_visible_key(1000, 1, 0) == 999);
+  CHECK(first_visible_key(1000, 1, 127) == 872);
+  CHECK(first_visible_key(1000, 4, 127) == 869);
+  CHECK(first_visible_key(128, 1, 127) == 0);
+  CHECK(first_visible_key(129, 1, 127) == 1);
+  CHECK(first_visible_key(0, 1, 0) == 0);
+  CHECK(first_visible_key(3, 128, 5) == 0);  // fewer keys than queries
+  CHECK(first_visible_key(2147483647, 1, 2147483647) == 0);
+  CHECK(first_visible_key(2147483647, 128, 0) == 2147483647 - 128);
+}
+
+TEST_CASE("a schedule cuts whole blocks from that of the first visible key on") {
+  CHECK(visible_length(1000, 1, -1, 64) == 1000);
+  CHECK(visible_length(1000, 1, 127, 64) == 1000 - 13 * 64);  // key 872 is in block 13
+  CHECK(visible_length(1024, 1, 127, 64) == 128);
+  CHECK(visible_length(1025, 1, 127, 64) == 129);
+  CHECK(visible_length(1000, 1, 0, 64) == 1000 - 15 * 64);
+  CHECK(visible_length(0, 4, 127, 64) == 0);
+}
+
 TEST_CASE("a part without work starts and ends past the last request") {
   const Schedule schedule = make_schedule({64}, 64, 4);
   CHECK(schedule.per_part == block_units);    // never less, or a piece would have no block

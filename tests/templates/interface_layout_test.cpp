@@ -37,6 +37,7 @@ std::string schedule_assertions() {
          ATTNJIT_MEMBER(ScheduleArguments, piece_offsets) +
          ATTNJIT_MEMBER(ScheduleArguments, unit_offsets) +
          ATTNJIT_MEMBER(ScheduleArguments, batch) + ATTNJIT_MEMBER(ScheduleArguments, num_parts) +
+         ATTNJIT_MEMBER(ScheduleArguments, seqlen_q) +
          ATTNJIT_MEMBER(ScheduleArguments, most_chunks);
 }
 
@@ -76,7 +77,8 @@ std::string decode_assertions() {
          ATTNJIT_MEMBER(PagedDecodeArguments, mask_keys) +
          ATTNJIT_MEMBER(PagedDecodeArguments, seqlen_q) +
          ATTNJIT_MEMBER(PagedDecodeArguments, num_kv_heads) +
-         ATTNJIT_MEMBER(PagedDecodeArguments, softmax_scale);
+         ATTNJIT_MEMBER(PagedDecodeArguments, softmax_scale) +
+         ATTNJIT_MEMBER(PagedDecodeArguments, sinks);
 }
 
 std::string combine_assertions() {
@@ -89,7 +91,7 @@ std::string combine_assertions() {
          ATTNJIT_MEMBER(CombineArguments, num_kv_heads) +
          ATTNJIT_MEMBER(CombineArguments, q_per_kv) +
          ATTNJIT_MEMBER(CombineArguments, lines_at_once) +
-         ATTNJIT_MEMBER(CombineArguments, warps_per_line);
+         ATTNJIT_MEMBER(CombineArguments, warps_per_line) + ATTNJIT_MEMBER(CombineArguments, sinks);
 }
 
 std::string tensor_map_assertions() {

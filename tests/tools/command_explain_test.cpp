@@ -118,19 +118,30 @@ TEST_CASE("options that say how a model is deployed are refused beside a key") {
 }
 
 TEST_CASE("decodes that no kernel serves are told with their layers, never left out") {
-  const CommandOutput some = run_attnjit("explain gemma-3-1b --arch h200");
+  const CommandOutput some = run_attnjit("explain llama-4-scout --arch h200");
   CHECK(some.exit_code == 0);
-  CHECK(holds(some.err, "refused: decode, layers 0-4, 6-10, 12-16, 18-22, 24-25\n"));
-  CHECK(holds(some.err, "  mask = sliding_window: "));
-  CHECK(holds(some.out, "decode, layers 5, 11, 17, 23: 256/256, "));
-  const json document = json::parse(run_attnjit("explain gemma-3-1b --arch h200 --json").out);
+  CHECK(holds(some.err, "refused: decode, layers 0-2, 4-6, "));
+  CHECK(holds(some.err, "  mask = chunked_causal: "));
+  CHECK(holds(some.out, "decode, layers 3, 7, 11, "));
+  const json document = json::parse(run_attnjit("explain llama-4-scout --arch h200 --json").out);
   CHECK(document.at("decodes").size() == 1);
   REQUIRE(document.at("refused").size() == 1);
-  CHECK(document.at("refused").at(0).at("layers").size() == 22);
-  const CommandOutput none = run_attnjit("explain gpt-oss-20b");
+  CHECK(document.at("refused").at(0).at("layers").size() == 36);
+  const CommandOutput none = run_attnjit("explain gemma-2-2b");
   CHECK(none.exit_code == 3);
   CHECK(holds(none.err, "layers 1, 3, 5"));
-  CHECK(holds(none.err, ": has_sinks = true: "));
+  CHECK(holds(none.err, ": score_modifier = softcap: "));
+}
+
+TEST_CASE("layers with windows and sinks are served, each kind by kernels of its own") {
+  const CommandOutput output = run_attnjit("explain gpt-oss-20b --phases decode --arch h200");
+  CHECK(output.exit_code == 0);
+  CHECK(output.err.empty());
+  CHECK(holds(output.out, "decode, layers 0, 2, 4, "));
+  CHECK(holds(output.out, "page 64, mask sliding_window 127/0, sinks, on h200 (sm_90a)\n"));
+  CHECK(holds(output.out, "page 64, mask causal, sinks, on h200 (sm_90a)\n"));
+  CHECK(holds(output.out, "x8 page 64 sliding_window 127/0 sinks m16 "));
+  CHECK(holds(output.out, "x8 page 64 none sinks m16 "));
 }
 
 TEST_CASE("prefill alone is refused by name") {

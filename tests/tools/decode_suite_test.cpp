@@ -9,6 +9,7 @@
 #include "attnjit/config_selection.hpp"
 #include "attnjit/descriptor_validation.hpp"
 #include "catch.hpp"
+#include "window_suite.hpp"
 
 namespace attnjit {
 namespace {
@@ -47,6 +48,34 @@ TEST_CASE("every attention kernel is checked at edges, with every plan, layout a
   }
   CHECK(kernels["latent cache of two kv heads"] ==
         std::set<std::string>{"swapped_decode_sm90", "seesaw_decode_sm90"});
+}
+
+TEST_CASE("every attention kernel is checked with every kind of window and with sinks") {
+  std::map<std::string, std::set<std::string>> kernels;  // by group
+  for (const check::SuiteCase& suite_case : check::window_suite()) {
+    kernels[suite_case.group].insert(kernel_of(suite_case));
+  }
+  std::set<std::string> groups;
+  for (const auto& [group, served_by] : kernels) {
+    INFO(group);
+    CHECK(served_by.size() == 3);
+    groups.insert(group);
+  }
+  std::set<std::string> wanted = {"sliding window, one query token",
+                                  "sliding window, many query tokens",
+                                  "window to both sides",
+                                  "sliding window, other pages",
+                                  "sliding window, plan host",
+                                  "sliding window, plan stale",
+                                  "sliding window, permuted pages",
+                                  "sinks",
+                                  "sinks and sliding window",
+                                  "sinks and sliding window, batch-invariant",
+                                  "sink oracle"};
+  for (const int width : {1, 63, 64, 65, 128, 4096, 1 << 20}) {
+    wanted.insert("sliding window, width " + std::to_string(width));
+  }
+  CHECK(groups == wanted);
 }
 
 }  // namespace

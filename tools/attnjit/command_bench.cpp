@@ -57,8 +57,8 @@ std::vector<BenchRow> measure(const BenchArguments& arguments) {
         row.decode_case.kv_scale = 1;
         row.timing = check::time_decode(runtime, row.decode_case, arguments.gpu.device,
                                         arguments.repetitions);
-        row.roofline_percent =
-            100 * check::roofline_microseconds(row.timing, peak) / row.timing.median_microseconds;
+        row.roofline_percent = 100 * check::roofline_microseconds(row.timing.work, peak) /
+                               row.timing.median_microseconds;
         rows.push_back(row);
       }
     }

@@ -96,7 +96,7 @@ std::string heading(const Explanation& explanation) {
                      count_of(static_cast<std::size_t>(descriptor.num_kv_heads), "kv head"),
                      count_of(static_cast<std::size_t>(descriptor.max_seqlen_q), "query token"),
                      to_string(descriptor.dtype_kv), descriptor.page_size,
-                     to_string(descriptor.mask),
+                     describe_mask(descriptor),
                      descriptor.batch_invariant ? ", batch-invariant" : "", explanation.target.name,
                      explanation.target.arch);
 }

@@ -16,11 +16,12 @@ struct FillArguments {
   int one_in;
 };
 
-// Fills the tokens of a paged cache that requests own, and nothing else.
+// Fills the tokens of a paged cache that requests own and see, and nothing else.
 struct FillCacheArguments {
   void* cache;
   const int* block_table;
   const int* seq_lens;
+  const int* first_tokens;  // [batch], before which no query sees any
   kernel_interface::CacheStrides strides;
   long long block_table_stride;
   unsigned long long seed;
@@ -31,9 +32,16 @@ struct FillCacheArguments {
   int max_seqlen;
   int kind;
   float scale;  // of N(0, 1)
+  float offset;
 };
 
-enum MaskMeaning { mask_none = 0, mask_causal = 1, mask_bool = 2, mask_additive = 3 };
+enum MaskMeaning {
+  mask_none = 0,
+  mask_causal = 1,
+  mask_bool = 2,
+  mask_additive = 3,
+  mask_window = 4
+};
 
 // Query rows of one kv head that a thread block of the reference takes together.
 constexpr int reference_tile_rows = 16;
@@ -54,6 +62,9 @@ struct ReferenceArguments {
   int value_is_prefix;
   int mask;
   int mask_kind;
+  int window_left;  // of mask_window; -1 = unbounded
+  int window_right;
+  int has_sinks;
 };
 
 struct Comparison {

@@ -31,18 +31,51 @@ std::string_view to_string(PlanSource source) {
   return "";
 }
 
+std::string_view to_string(SinkSize size) {
+  switch (size) {
+    case SinkSize::ordinary:
+      return "ordinary";
+    case SinkSize::large:
+      return "large";
+    case SinkSize::negative:
+      return "negative";
+    case SinkSize::infinite:
+      return "infinite";
+  }
+  return "";
+}
+
+KeyRange visible_keys(const DecodeCase& decode_case, int seqlen_kv, int query) {
+  const AttentionDescriptor& descriptor = decode_case.descriptor;
+  const std::int64_t position = std::int64_t{seqlen_kv} - decode_case.seqlen_q + query;
+  KeyRange keys = {0, seqlen_kv};
+  if (descriptor.mask == MaskKind::causal) {
+    keys.end = position + 1;
+  } else if (descriptor.mask == MaskKind::sliding_window) {
+    if (descriptor.window_left >= 0) {
+      keys.begin = std::max<std::int64_t>(0, position - descriptor.window_left);
+    }
+    if (descriptor.window_right >= 0) {
+      keys.end = std::min<std::int64_t>(seqlen_kv, position + 1 + descriptor.window_right);
+    }
+  }
+  return keys;
+}
+
 std::string describe(const DecodeCase& decode_case) {
   const AttentionDescriptor& descriptor = decode_case.descriptor;
   const auto [shortest, longest] =
       std::minmax_element(decode_case.seq_lens.begin(), decode_case.seq_lens.end());
   const std::string lengths = *shortest == *longest ? fmt::format("{}", *longest)
                                                     : fmt::format("{}-{}", *shortest, *longest);
-  return fmt::format("{} {}/{} h {}/{} {} page {} {} {}{} | b {} s_q {} s_k {} | {} plan {}",
+  const std::string mask =
+      describe_mask(descriptor) + (descriptor.batch_invariant ? " batch-invariant" : "") +
+      (descriptor.has_sinks ? fmt::format(" {}", to_string(decode_case.sinks)) : "");
+  return fmt::format("{} {}/{} h {}/{} {} page {} {} {} | b {} s_q {} s_k {} | {} plan {}",
                      descriptor.value_source == ValueSource::prefix_of_k ? "mla" : "gqa",
                      descriptor.head_dim_qk, descriptor.head_dim_v, descriptor.num_q_heads,
                      descriptor.num_kv_heads, to_string(descriptor.dtype_q), descriptor.page_size,
-                     to_string(descriptor.kv_layout_tag), to_string(descriptor.mask),
-                     descriptor.batch_invariant ? " batch-invariant" : "", decode_case.batch(),
+                     to_string(descriptor.kv_layout_tag), mask, decode_case.batch(),
                      decode_case.seqlen_q, lengths, to_string(decode_case.arrangement),
                      to_string(decode_case.plan));
 }

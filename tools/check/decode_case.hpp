@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,16 @@ enum class PlanSource {
 };
 std::string_view to_string(PlanSource);
 
+// How large the sinks of a descriptor with sinks are, beside scores of N(0, 1). Each head has its
+// own.
+enum class SinkSize {
+  ordinary,  // as the LSE of a few to a thousand keys
+  large,     // far above it: outputs vanish
+  negative,  // far below it: as without sinks
+  infinite,  // a third each of +inf, -inf and ordinary ones
+};
+std::string_view to_string(SinkSize);
+
 struct DecodeCase {
   AttentionDescriptor descriptor;
   int seqlen_q = 1;
@@ -34,15 +45,30 @@ struct DecodeCase {
   CacheArrangement arrangement = CacheArrangement::pool;
   PlanSource plan = PlanSource::device;
   std::uint64_t seed = 1;
-  double kv_scale = 0.1;     // the cache holds N(0, kv_scale^2); q holds N(0, 1)
-  int mask_shortage = 0;     // keys of the longest request that a materialized mask leaves out
-  double softmax_scale = 0;  // 0 = 1 / (kv_scale * sqrt(head_dim_qk)): scores of N(0, 1)
+  double kv_scale = 0.1;  // the cache holds N(kv_offset, kv_scale^2); q holds N(0, 1)
+  double kv_offset = 0;
+  int mask_shortage = 0;  // keys of the longest request that a materialized mask leaves out
+  std::optional<double> softmax_scale;  // default: 1 / (kv_scale * sqrt(head_dim_qk)), for scores
+                                        // of N(0, 1)
+  SinkSize sinks = SinkSize::ordinary;
 
   int batch() const { return static_cast<int>(seq_lens.size()); }
 };
 
 // "mla 576/512 h16 bf16 page 64 | b 6 s_q 2 s_k 20…4096 | pool device", for tables.
 std::string describe(const DecodeCase& decode_case);
+
+// Keys [begin, end) that a query sees by its place and the mask's shape; a materialized mask may
+// hide more of them.
+struct KeyRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  std::int64_t size() const { return end > begin ? end - begin : 0; }
+};
+
+// Of query `query` of a request of `seqlen_kv` keys.
+KeyRange visible_keys(const DecodeCase& decode_case, int seqlen_kv, int query);
 
 // A batch of `batch` requests of `length` keys each.
 std::vector<int> equal_lengths(int batch, int length);

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "sink_oracle.hpp"
+
 namespace attnjit::check {
 namespace {
 
@@ -124,6 +126,8 @@ DecodeCheckResult DecodeChecker::check(const SuiteCase& suite_case) {
       return check_permutation(suite_case.decode_case);
     case CheckKind::batch:
       return check_batch_invariance(suite_case.decode_case);
+    case CheckKind::sink_oracle:
+      return check_sink_oracle(suite_case.decode_case);
     case CheckKind::reference:
       break;
   }
@@ -193,6 +197,18 @@ DecodeCheckResult DecodeChecker::check_batch_invariance(const DecodeCase& decode
     problem.replace_lengths(lengths, stream_);
     compare(0, batch, "beside mates of other lengths among");
   }
+  result.passed = result.failure.empty();
+  return result;
+}
+
+DecodeCheckResult DecodeChecker::check_sink_oracle(const DecodeCase& decode_case) {
+  DecodeProblem problem(kernels_, decode_case, stream_, decode_case.seed);
+  run(problem, runtime_.prepare_decode(decode_case.descriptor, stream_.device()), 0,
+      decode_case.batch());
+  DecodeCheckResult result;
+  result.comparison =
+      compare_with_sink_oracle(problem, problem.download_outputs(stream_), tolerance_);
+  result.failure = find_failure(result, tolerance_);
   result.passed = result.failure.empty();
   return result;
 }

@@ -45,6 +45,9 @@ class DecodeChecker {
   // of other lengths: passed if its output and LSE are always equal to the bit.
   DecodeCheckResult check_batch_invariance(const DecodeCase& decode_case);
 
+  // A case whose scale is 0 and whose values are all 1 in bf16, against what that comes to.
+  DecodeCheckResult check_sink_oracle(const DecodeCase& decode_case);
+
   // Requests [first, first + count) of the problem.
   void run(DecodeProblem& problem, const std::shared_ptr<const PreparedDecode>& kernels, int first,
            int count);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -30,6 +31,25 @@ std::vector<int> shuffled(std::int64_t count, std::uint64_t seed) {
     std::swap(ids[i - 1], ids[random() % i]);
   }
   return ids;
+}
+
+// Of one query head. Uniform: a sink of any size meets every head.
+float draw_sink(std::mt19937_64& random, SinkSize size, int head) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const float unit = static_cast<float>(random() >> 40) * 0x1p-24F;
+  switch (size) {
+    case SinkSize::ordinary:
+      break;
+    case SinkSize::large:  // e^-10 to e^-40 of the output is left, or nothing in fp64 either
+      return head % 2 == 0 ? 10.0F + 30.0F * unit : 1e4F + 1e5F * unit;
+    case SinkSize::negative:
+      return -50.0F - 1e5F * unit;
+    case SinkSize::infinite:
+      if (head % 3 < 2) {
+        return head % 3 == 0 ? infinity : -infinity;
+      }
+  }
+  return 8.0F * unit;
 }
 
 DeviceBuffer poisoned_buffer(const DeviceStream& stream, std::int64_t bytes) {
@@ -61,7 +81,11 @@ DecodeProblem::DecodeProblem(const CheckKernels& kernels, DecodeCase decode_case
   max_seqlen_ = std::max(1, *std::max_element(case_.seq_lens.begin(), case_.seq_lens.end()));
   pages_per_request_ = ceil_divide(max_seqlen_, descriptor.page_size);
 
+  for (const int length : case_.seq_lens) {
+    first_tokens_.push_back(static_cast<int>(visible_keys(case_, length, 0).begin));
+  }
   seq_lens_ = make_device_buffer<int>(stream.device(), case_.seq_lens, stream.handle());
+  device_first_tokens_ = make_device_buffer<int>(stream.device(), first_tokens_, stream.handle());
   call_.seq_lens = contiguous_view(seq_lens_.data(), DataType::int32, {batch});
   make_block_table(stream, table_seed);
 
@@ -80,6 +104,7 @@ DecodeProblem::DecodeProblem(const CheckKernels& kernels, DecodeCase decode_case
     fill_cache(call_.v_cache, descriptor.head_dim_v, case_.seed + 2, stream);
   }
   make_mask(stream);
+  make_sinks(stream);
 
   out_ =
       poisoned_buffer(stream, q_tokens * descriptor.head_dim_v * size_bytes(descriptor.dtype_out));
@@ -89,10 +114,8 @@ DecodeProblem::DecodeProblem(const CheckKernels& kernels, DecodeCase decode_case
   lse_ = poisoned_buffer(stream, q_tokens * size_bytes(DataType::fp32));
   call_.lse =
       contiguous_view(lse_.data(), DataType::fp32, {batch, descriptor.num_q_heads, case_.seqlen_q});
-  const double softmax_scale = case_.softmax_scale != 0
-                                   ? case_.softmax_scale
-                                   : 1.0 / (case_.kv_scale * std::sqrt(descriptor.head_dim_qk));
-  call_.softmax_scale = static_cast<float>(softmax_scale);
+  call_.softmax_scale = static_cast<float>(
+      case_.softmax_scale.value_or(1.0 / (case_.kv_scale * std::sqrt(descriptor.head_dim_qk))));
 }
 
 void DecodeProblem::make_block_table(const DeviceStream& stream, std::uint64_t table_seed) {
@@ -113,7 +136,7 @@ void DecodeProblem::make_block_table(const DeviceStream& stream, std::uint64_t t
       next = 0;
     }
     const std::int64_t pages = ceil_divide(case_.seq_lens[b], case_.descriptor.page_size);
-    for (std::int64_t i = 0; i < pages; ++i) {
+    for (std::int64_t i = first_tokens_[b] / case_.descriptor.page_size; i < pages; ++i) {
       table[b * static_cast<std::size_t>(columns) + static_cast<std::size_t>(i)] = ids[next++];
     }
   }
@@ -158,6 +181,7 @@ void DecodeProblem::fill_cache(const TensorView& cache, int head_dim, std::uint6
   arguments.cache = cache.data;
   arguments.block_table = static_cast<const int*>(call_.block_table.data);
   arguments.seq_lens = device_seq_lens();
+  arguments.first_tokens = static_cast<const int*>(device_first_tokens_.data());
   arguments.strides = make_decode_arguments(descriptor, only_cache).k_strides;
   arguments.block_table_stride = call_.block_table.strides[0];
   arguments.seed = seed;
@@ -168,6 +192,7 @@ void DecodeProblem::fill_cache(const TensorView& cache, int head_dim, std::uint6
   arguments.max_seqlen = max_seqlen_;
   arguments.kind = element_kind(descriptor.dtype_kv);
   arguments.scale = static_cast<float>(case_.kv_scale);
+  arguments.offset = static_cast<float>(case_.kv_offset);
   const auto blocks = static_cast<unsigned>(std::int64_t{case_.batch()} * max_seqlen_);
   launch(kernels_.fill_cache, {blocks, 1, 1}, stream.handle(), &arguments);
 }
@@ -196,6 +221,19 @@ void DecodeProblem::make_mask(const DeviceStream& stream) {
   call_.mask = contiguous_view(mask_.data(), descriptor.dtype_mask,
                                {case_.batch(), 1, case_.seqlen_q, keys});
   fill(mask_.data(), count, descriptor.dtype_mask, case_.seed + 3, stream);
+}
+
+void DecodeProblem::make_sinks(const DeviceStream& stream) {
+  const int heads = case_.descriptor.num_q_heads;
+  if (!case_.descriptor.has_sinks) {
+    return;
+  }
+  std::mt19937_64 random(case_.seed + 4);
+  for (int head = 0; head < heads; ++head) {
+    sinks_.push_back(draw_sink(random, case_.sinks, head));
+  }
+  device_sinks_ = make_device_buffer<float>(stream.device(), sinks_, stream.handle());
+  call_.sinks = contiguous_view(device_sinks_.data(), DataType::fp32, {heads});
 }
 
 void DecodeProblem::replace_lengths(const std::vector<int>& seq_lens, const DeviceStream& stream) {

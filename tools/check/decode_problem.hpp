@@ -1,5 +1,6 @@
-// DecodeCase -> device tensors: random inputs, NaN in every slot that nothing owns, block tables
-// permuted and poisoned past the end. Used by checks and benchmarks. One thread at a time.
+// DecodeCase -> device tensors: random inputs, NaN in every slot that nothing owns or sees, block
+// tables permuted and poisoned past the end and before a window. Used by checks and benchmarks. One
+// thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ class DecodeProblem {
   const DecodeCase& decode_case() const { return case_; }
   const DecodeCall& call() const { return call_; }
   const int* device_seq_lens() const { return static_cast<const int*>(seq_lens_.data()); }
-  int max_seqlen() const { return max_seqlen_; }  // at least 1
+  int max_seqlen() const { return max_seqlen_; }              // at least 1
+  const std::vector<float>& sinks() const { return sinks_; }  // empty, or one per query head
 
   // Other lengths for the same cache, none longer than before.
   void replace_lengths(const std::vector<int>& seq_lens, const DeviceStream& stream);
@@ -42,6 +44,7 @@ class DecodeProblem {
   void fill(void* data, std::int64_t count, DataType type, std::uint64_t seed,
             const DeviceStream& stream);
   void make_mask(const DeviceStream& stream);
+  void make_sinks(const DeviceStream& stream);
 
   const CheckKernels& kernels_;
   DecodeCase case_;
@@ -49,7 +52,10 @@ class DecodeProblem {
   int max_seqlen_ = 1;
   std::int64_t pages_per_request_ = 1;  // of the longest request
   std::int64_t num_pages_ = 0;          // of the pool, or of each request's cache
-  DeviceBuffer q_, k_cache_, v_cache_, block_table_, seq_lens_, mask_, out_, lse_;
+  std::vector<int> first_tokens_;       // before which no query of a request sees any
+  std::vector<float> sinks_;
+  DeviceBuffer q_, k_cache_, v_cache_, block_table_, seq_lens_, device_first_tokens_, mask_,
+      device_sinks_, out_, lse_;
 };
 
 // The element kind of check_arguments.h.

@@ -1,6 +1,9 @@
 #include "decode_suite.hpp"
 
+#include <iterator>
 #include <utility>
+
+#include "window_suite.hpp"
 
 namespace attnjit::check {
 namespace {
@@ -207,6 +210,21 @@ std::vector<int> invariant_lengths(int batch) {
   return lengths;
 }
 
+// Chunks count from the first key that a window shows, which follows from the request's length.
+void add_windowed_batch_invariance(Suite& suite, AttentionDescriptor descriptor) {
+  descriptor.mask = MaskKind::sliding_window;
+  descriptor.window_left = 2500;
+  descriptor.window_right = 0;
+  descriptor.has_sinks = true;
+  add(suite, "batch-invariant, equal to the bit", descriptor, descriptor.max_seqlen_q,
+      invariant_lengths(32));
+  suite.back().kind = CheckKind::batch;
+  for (const PlanSource plan : {PlanSource::device, PlanSource::host, PlanSource::stale}) {
+    add(suite, "batch-invariant", descriptor, descriptor.max_seqlen_q, invariant_lengths(7));
+    suite.back().decode_case.plan = plan;
+  }
+}
+
 void add_batch_invariance(Suite& suite) {
   for (AttentionDescriptor descriptor : {gqa_descriptor(12, 4, 128, 2), mla_descriptor(16, 1),
                                          mla_descriptor(16, 2), mla_descriptor(128, 1)}) {
@@ -227,6 +245,7 @@ void add_batch_invariance(Suite& suite) {
         suite.back().decode_case.plan = plan;
       }
     }
+    add_windowed_batch_invariance(suite, descriptor);
   }
 }
 
@@ -264,6 +283,8 @@ std::vector<SuiteCase> decode_suite() {
   add_plans(suite);
   add_permutations(suite);
   add_batch_invariance(suite);
+  Suite windows = window_suite();
+  std::move(windows.begin(), windows.end(), std::back_inserter(suite));
   return suite;
 }
 

@@ -12,6 +12,7 @@ enum class CheckKind {
   reference,    // against fp64
   permutation,  // pages in two orders, equal to the bit
   batch,        // each request alone, in other batches and beside other lengths, equal to the bit
+  sink_oracle,  // scale 0 and V = 1: every output is keys / (keys + e^sink)
 };
 
 struct SuiteCase {
@@ -21,7 +22,8 @@ struct SuiteCase {
 };
 
 // MLA over heads, batches, query tokens and lengths; GQA over head ratios; head dims; page sizes,
-// layouts and arrangements; masks; edge lengths; planners; permuted pages; batch invariance.
+// layouts and arrangements; masks; edge lengths; planners; permuted pages; batch invariance;
+// windows and sinks.
 std::vector<SuiteCase> decode_suite();
 
 // DeepSeek's latent attention: 576 columns of K, of which the first 512 are V.

@@ -1,7 +1,6 @@
 #include "decode_timing.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "attnjit/target_device_query.hpp"
@@ -28,19 +27,6 @@ double tensor_flops_per_clock(int compute_capability) {
   }
 }
 
-void count_work(DecodeTiming& timing, const DecodeCase& decode_case) {
-  const AttentionDescriptor& descriptor = decode_case.descriptor;
-  const double keys =
-      std::accumulate(decode_case.seq_lens.begin(), decode_case.seq_lens.end(), 0.0);
-  const double rows = static_cast<double>(decode_case.seqlen_q) * descriptor.num_q_heads;
-  const double columns = descriptor.head_dim_qk + descriptor.head_dim_v;
-  const double cached_columns =
-      descriptor.value_source == ValueSource::prefix_of_k ? descriptor.head_dim_qk : columns;
-  timing.flops = 2 * keys * rows * columns;
-  timing.bytes = keys * descriptor.num_kv_heads * cached_columns * size_bytes(descriptor.dtype_kv) +
-                 decode_case.batch() * rows * columns * size_bytes(descriptor.dtype_q);
-}
-
 double replay(const DeviceGraph& graph, const DeviceStream& stream, DeviceBuffer& flush) {
   flush.fill(0, stream.handle());
   DeviceEvent start(stream.device());
@@ -53,6 +39,27 @@ double replay(const DeviceGraph& graph, const DeviceStream& stream, DeviceBuffer
 
 }  // namespace
 
+DecodeWork count_work(const DecodeCase& decode_case) {
+  const AttentionDescriptor& descriptor = decode_case.descriptor;
+  const bool has_window = descriptor.mask == MaskKind::sliding_window;
+  double keys = 0;
+  double products = 0;  // of a query token and a key
+  for (const int length : decode_case.seq_lens) {
+    keys += static_cast<double>(length - visible_keys(decode_case, length, 0).begin);
+    for (int query = 0; query < decode_case.seqlen_q; ++query) {
+      products += static_cast<double>(has_window ? visible_keys(decode_case, length, query).size()
+                                                 : length);
+    }
+  }
+  const double rows = static_cast<double>(decode_case.seqlen_q) * descriptor.num_q_heads;
+  const double columns = descriptor.head_dim_qk + descriptor.head_dim_v;
+  const double cached_columns =
+      descriptor.value_source == ValueSource::prefix_of_k ? descriptor.head_dim_qk : columns;
+  return {2 * products * descriptor.num_q_heads * columns,
+          keys * descriptor.num_kv_heads * cached_columns * size_bytes(descriptor.dtype_kv) +
+              decode_case.batch() * rows * columns * size_bytes(descriptor.dtype_q)};
+}
+
 DevicePeak query_device_peak(int device) {
   const Driver& driver = Driver::instance();
   const double clock = 1e3 * driver.attribute(device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
@@ -64,8 +71,8 @@ DevicePeak query_device_peak(int device) {
           2 * memory_clock * bus_bytes};  // two transfers per clock
 }
 
-double roofline_microseconds(const DecodeTiming& timing, const DevicePeak& peak) {
-  return 1e6 * std::max(timing.flops / peak.flops_per_second, timing.bytes / peak.bytes_per_second);
+double roofline_microseconds(const DecodeWork& work, const DevicePeak& peak) {
+  return 1e6 * std::max(work.flops / peak.flops_per_second, work.bytes / peak.bytes_per_second);
 }
 
 DecodeTimer::DecodeTimer(AttentionRuntime& runtime, const DecodeCase& decode_case, int device)
@@ -107,7 +114,7 @@ DecodeTiming time_decode(AttentionRuntime& runtime, const DecodeCase& decode_cas
   DecodeTiming timing;
   timing.median_microseconds = times[times.size() / 2];
   timing.least_microseconds = times.front();
-  count_work(timing, decode_case);
+  timing.work = count_work(decode_case);
   return timing;
 }
 

@@ -13,14 +13,21 @@
 
 namespace attnjit::check {
 
+struct DecodeWork {
+  double flops = 0;  // 2 * h * (d_qk + d_v) for every query token and key, those outside a sliding
+                     // window left out; no causal discount
+  double bytes = 0;  // each needed input once and the output once
+};
+
+DecodeWork count_work(const DecodeCase& decode_case);
+
 struct DecodeTiming {
   double median_microseconds = 0;
   double least_microseconds = 0;
-  double flops = 0;  // 2 * b * s_q * h * s_k * (d_qk + d_v), no causal discount
-  double bytes = 0;  // each needed input once and the output once
+  DecodeWork work;
 
-  double teraflops() const { return flops / median_microseconds * 1e-6; }
-  double gigabytes_per_second() const { return bytes / median_microseconds * 1e-3; }
+  double teraflops() const { return work.flops / median_microseconds * 1e-6; }
+  double gigabytes_per_second() const { return work.bytes / median_microseconds * 1e-3; }
 };
 
 // What a GPU can do at most, from its clocks and widths as the driver reports them.
@@ -32,8 +39,8 @@ struct DevicePeak {
 // Throws DriverError, CudaError.
 DevicePeak query_device_peak(int device);
 
-// The least time in microseconds that `timing`'s work takes on `peak`.
-double roofline_microseconds(const DecodeTiming& timing, const DevicePeak& peak);
+// The least time in microseconds that `work` takes on `peak`.
+double roofline_microseconds(const DecodeWork& work, const DevicePeak& peak);
 
 // A case on the GPU, to time any kernels of its descriptor on the same data.
 class DecodeTimer {

@@ -16,6 +16,8 @@ int mask_meaning(MaskKind mask) {
   switch (mask) {
     case MaskKind::causal:
       return mask_causal;
+    case MaskKind::sliding_window:
+      return mask_window;
     case MaskKind::materialized_bool:
       return mask_bool;
     case MaskKind::materialized_additive:
@@ -38,6 +40,9 @@ ReferenceArguments make_reference_arguments(const DecodeProblem& problem) {
   arguments.value_is_prefix = descriptor.value_source == ValueSource::prefix_of_k ? 1 : 0;
   arguments.mask = mask_meaning(descriptor.mask);
   arguments.mask_kind = element_kind(descriptor.dtype_mask);
+  arguments.window_left = descriptor.window_left;
+  arguments.window_right = descriptor.window_right;
+  arguments.has_sinks = descriptor.has_sinks ? 1 : 0;
   return arguments;
 }
 

@@ -4,6 +4,7 @@
 // A plain value; compare, copy and share it freely between threads.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace attnjit {
@@ -117,6 +118,9 @@ std::string_view to_string(MaskKind);
 std::string_view to_string(ScoreModifier);
 std::string_view to_string(Sparsity);
 std::string_view to_string(ScaleGrain);
+
+// The mask in short, with what else shapes the softmax: "causal", "sliding_window 127/0, sinks".
+std::string describe_mask(const AttentionDescriptor&);
 
 // Size of one element in bytes.
 int size_bytes(DataType);

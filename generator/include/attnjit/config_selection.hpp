@@ -39,9 +39,16 @@ std::vector<ConfigVariant> legal_configs(const AttentionDescriptor& descriptor,
 std::vector<ConfigVariant> legal_schedules(const AttentionDescriptor& descriptor,
                                            const TargetDevice& device, const TuningKnobs& knobs);
 
-// The mask that a kernel is made for: with one query token the causal mask hides nothing that the
-// length does not.
-MaskKind effective_mask(const AttentionDescriptor& descriptor);
+// The mask that a kernel is made for.
+struct EffectiveMask {
+  MaskKind mask = MaskKind::none;
+  int window_left = -1;   // keys; -1 = unbounded
+  int window_right = -1;  // keys; at least 0 if the mask is a window
+};
+
+// What the mask hides of up to max_seqlen_q queries, the last of which stands at the sequence's
+// end: with one query token the causal mask hides nothing that the length does not.
+EffectiveMask effective_mask(const AttentionDescriptor& descriptor);
 
 // An attention kernel, and what it needs that a descriptor or a device does not have.
 struct KernelCandidate {

@@ -19,6 +19,9 @@ struct PagedDecodeConfig {
   int page_size = 0;
   ValueSource value_source = ValueSource::separate;
   MaskKind mask = MaskKind::causal;
+  int window_left = -1;   // keys; -1 = unbounded
+  int window_right = -1;  // keys; at least 0 if the mask is a window
+  bool has_sinks = false;
   DataType dtype_mask = DataType::uint8;
   int block_m = 0;
   int block_n = 0;
@@ -40,6 +43,9 @@ struct SwappedDecodeConfig {
   int page_size = 0;
   ValueSource value_source = ValueSource::prefix_of_k;
   MaskKind mask = MaskKind::causal;
+  int window_left = -1;   // keys; -1 = unbounded
+  int window_right = -1;  // keys; at least 0 if the mask is a window
+  bool has_sinks = false;
   int block_rows = 0;
   int ring_boxes = 0;
   int chunk_blocks = 0;
@@ -58,6 +64,9 @@ struct SeesawDecodeConfig {
   int page_size = 0;
   ValueSource value_source = ValueSource::prefix_of_k;
   MaskKind mask = MaskKind::causal;
+  int window_left = -1;   // keys; -1 = unbounded
+  int window_right = -1;  // keys; at least 0 if the mask is a window
+  bool has_sinks = false;
   int chunk_blocks = 0;
   int shared_memory_bytes = 0;
 
@@ -77,6 +86,7 @@ struct CombineConfig {
   int num_warps = 0;
   int segment_pieces = 0;
   bool overlaps_attention = false;
+  bool has_sinks = false;
 
   friend bool operator==(const CombineConfig&, const CombineConfig&) = default;
 };
@@ -87,6 +97,7 @@ struct ScheduleConfig {
   int num_threads = 0;
   int piece_units = 0;
   int block_percent = 0;
+  int window_left = -1;  // keys; -1 = unbounded
   int chunk_blocks = 0;
 
   friend bool operator==(const ScheduleConfig&, const ScheduleConfig&) = default;
@@ -105,6 +116,9 @@ void for_each_call_field(const Config& config, Visitor& visit) {
   visit("page_size", config.page_size, "tokens per page of the cache");
   visit("value_source", config.value_source, "v is its own tensor, or the first columns of k");
   visit("mask", config.mask, "which keys a query sees, besides those past the sequence's end");
+  visit("window_left", config.window_left, "keys of a window before the query's own; -1 = all");
+  visit("window_right", config.window_right, "keys of a window after it; unused without one");
+  visit("has_sinks", config.has_sinks, "a logit per query head joins the softmax's denominator");
 }
 
 constexpr const char* chunk_blocks_comment =
@@ -150,6 +164,7 @@ void for_each_field(const CombineConfig& config, Visitor&& visit) {
   visit("segment_pieces", config.segment_pieces,
         "pieces that are merged first, in order; 0: by the batch");
   visit("overlaps_attention", config.overlaps_attention, "launched before the attention has ended");
+  visit("has_sinks", config.has_sinks, "a logit per query head joins the softmax's denominator");
 }
 
 template <typename Visitor>
@@ -158,6 +173,7 @@ void for_each_field(const ScheduleConfig& config, Visitor&& visit) {
   visit("num_threads", config.num_threads, "threads of the one block");
   visit("piece_units", config.piece_units, "cost of a partial result, for all parts together");
   visit("block_percent", config.block_percent, "a block's time alone, of that when memory is busy");
+  visit("window_left", config.window_left, "keys of a window before the query's own; -1 = all");
   visit("chunk_blocks", config.chunk_blocks, chunk_blocks_comment);
 }
 

@@ -15,6 +15,8 @@ struct MlaDecodeShape {
   int kv_lora_rank = 512;     // columns of V
   int qk_rope_head_dim = 64;  // columns of K after those of V
   DataType dtype = DataType::bf16;
+  int window_left = -1;          // keys before a query's own that it sees; -1 = all
+  bool has_sinks = false;        // a logit per query head in the softmax's denominator
   bool batch_invariant = false;  // as AttentionDescriptor::batch_invariant
 };
 
@@ -25,6 +27,7 @@ struct MlaDecodeCall {
   TensorView kv_cache;     // [num_pages, page_size, 1, kv_lora_rank + qk_rope_head_dim]
   TensorView block_table;  // int32 [batch, max_pages]
   TensorView seq_lens;     // int32 [batch]
+  TensorView sinks;        // fp32 [num_q_heads], natural logarithm; if the shape has sinks
   TensorView out;          // [batch, seqlen_q, num_q_heads, kv_lora_rank]
   TensorView lse;          // fp32 [batch, num_q_heads, seqlen_q], natural logarithm; or not given
   float softmax_scale = 1.0f;

@@ -11,4 +11,5 @@ constexpr int partial_rows = 16;  // rows of a tile of partial results
 constexpr int num_warps = 16;  // warps per thread block
 constexpr int segment_pieces = 0;  // pieces that are merged first, in order; 0: by the batch
 constexpr bool overlaps_attention = true;  // launched before the attention has ended
+constexpr bool has_sinks = false;  // a logit per query head joins the softmax's denominator
 }  // namespace config

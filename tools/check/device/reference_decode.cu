@@ -17,6 +17,7 @@ struct Tile {
   int first_row;  // of seqlen_q * q_per_kv rows, query-major
   int num_rows;   // in this tile
   int seqlen_kv;
+  int first_token;  // before which none of its rows sees any: they may be anything
 };
 
 struct SharedStorage {
@@ -62,11 +63,23 @@ __device__ long long token_index(const ReferenceArguments& arguments,
          token % arguments.page_size * strides.row;
 }
 
+// Whether a query sees a token of a sliding window; it stands at `position`.
+__device__ bool is_in_window(const ReferenceArguments& arguments, long long position, int token) {
+  const bool is_after_left = arguments.window_left < 0 || token >= position - arguments.window_left;
+  const bool is_before_right =
+      arguments.window_right < 0 || token <= position + arguments.window_right;
+  return is_after_left && is_before_right;
+}
+
 __device__ double mask_score(const ReferenceArguments& arguments, const Tile& tile, int row,
                              int token, double score) {
   const int query = query_of(arguments, row);
   const int hidden = arguments.call.seqlen_q - 1 - query;
   if (arguments.mask == mask_causal && token >= tile.seqlen_kv - hidden) {
+    return negative_infinity_fp64();
+  }
+  if (arguments.mask == mask_window &&
+      !is_in_window(arguments, static_cast<long long>(tile.seqlen_kv) - hidden - 1, token)) {
     return negative_infinity_fp64();
   }
   const attnjit::kernel_interface::MaskStrides& strides = arguments.call.mask_strides;
@@ -106,7 +119,8 @@ __device__ void load_queries(const ReferenceArguments& arguments, const Tile& ti
 __device__ void compute_scores(const ReferenceArguments& arguments, const Tile& tile,
                                const double* q, double* scores) {
   const int lane = threadIdx.x % 32;
-  for (int token = threadIdx.x / 32; token < tile.seqlen_kv; token += num_warps) {
+  for (int token = tile.first_token + threadIdx.x / 32; token < tile.seqlen_kv;
+       token += num_warps) {
     const long long k = token_index(arguments, arguments.call.k_strides, tile, token);
     double sums[reference_tile_rows] = {};
     for (int i = lane; i < arguments.head_dim_qk; i += 32) {
@@ -130,25 +144,35 @@ __device__ void compute_scores(const ReferenceArguments& arguments, const Tile& 
   }
 }
 
+// What a row's sink adds to its sum of exponentials.
+__device__ double sink_term(const ReferenceArguments& arguments, const Tile& tile, int row,
+                            double maximum) {
+  return arguments.has_sinks != 0
+             ? exp(static_cast<double>(arguments.call.sinks[head_of(arguments, tile, row)]) -
+                   maximum)
+             : 0.0;
+}
+
 // Scores to normalised weights, in place, and the LSE; a warp takes a row.
 __device__ void normalize(const ReferenceArguments& arguments, const Tile& tile, double* scores) {
   const int lane = threadIdx.x % 32;
   for (int row = threadIdx.x / 32; row < tile.num_rows; row += num_warps) {
     double* weights = scores + row * static_cast<long long>(arguments.max_seqlen);
     double maximum = negative_infinity_fp64();
-    for (int token = lane; token < tile.seqlen_kv; token += 32) {
+    for (int token = tile.first_token + lane; token < tile.seqlen_kv; token += 32) {
       maximum = fmax(maximum, weights[token]);
     }
     maximum = warp_reduce(maximum, true);
     double sum = 0.0;
-    for (int token = lane; token < tile.seqlen_kv; token += 32) {
+    for (int token = tile.first_token + lane; token < tile.seqlen_kv; token += 32) {
       const bool hidden = weights[token] == negative_infinity_fp64();
       weights[token] = hidden ? 0.0 : exp(weights[token] - maximum);
       sum += weights[token];
     }
     sum = warp_reduce(sum, false);
-    for (int token = lane; token < tile.seqlen_kv && sum > 0.0; token += 32) {
-      weights[token] /= sum;
+    const double denominator = sum + sink_term(arguments, tile, tile.first_row + row, maximum);
+    for (int token = tile.first_token + lane; token < tile.seqlen_kv && sum > 0.0; token += 32) {
+      weights[token] /= denominator;
     }
     if (lane == 0) {
       arguments.lse[result_index(arguments, tile, tile.first_row + row)] =
@@ -176,7 +200,7 @@ __device__ void compute_output(const ReferenceArguments& arguments, const Tile& 
   for (int first_column = 0; first_column < arguments.head_dim_v; first_column += num_threads) {
     const int column = first_column + threadIdx.x;
     double out[reference_tile_rows] = {};
-    for (int first = 0; first < tile.seqlen_kv; first += tile_tokens) {
+    for (int first = tile.first_token; first < tile.seqlen_kv; first += tile_tokens) {
       __syncthreads();  // the weights staged before are no longer read
       for (int i = threadIdx.x; i < reference_tile_rows * tile_tokens; i += num_threads) {
         const int row = i / tile_tokens;
@@ -218,6 +242,12 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
   tile.first_row = static_cast<int>(index % tiles) * reference_tile_rows;
   tile.num_rows = min(reference_tile_rows, all_rows - tile.first_row);
   tile.seqlen_kv = arguments.call.seq_lens[tile.request];
+  tile.first_token = 0;
+  if (arguments.mask == mask_window && arguments.window_left >= 0) {
+    const long long position = static_cast<long long>(tile.seqlen_kv) - arguments.call.seqlen_q +
+                               query_of(arguments, tile.first_row);
+    tile.first_token = static_cast<int>(max(0LL, position - arguments.window_left));
+  }
   double* scores = arguments.scores +
                    static_cast<long long>(blockIdx.x) * reference_tile_rows * arguments.max_seqlen;
   load_queries(arguments, tile, q);
