@@ -5,7 +5,6 @@
 namespace attnjit {
 namespace {
 
-constexpr int tile_tokens = 64;
 constexpr int most_swapped_rows = 16;  // beyond, wgmma of 64 rows is as fast: memory is the bound
 constexpr int most_seesaw_columns = 512;  // two warpgroups hold half of them each
 
@@ -17,15 +16,7 @@ void require_multiple(Reasons& unmet, const char* field, int value, int divisor)
   }
 }
 
-// A tile is copied from whole pages, each at least the eight rows of a swizzle pattern, or lies
-// within one.
-bool is_copied_page_size(int page_size) {
-  constexpr int swizzle_rows = 8;
-  return page_size % tile_tokens == 0 ||
-         (tile_tokens % page_size == 0 && page_size % swizzle_rows == 0);
-}
-
-// Of both kernels for a latent cache by TMA and wgmma.
+// Of both kernels for a latent cache by wgmma.
 Reasons unmet_by_latent_decode(const AttentionDescriptor& descriptor, const TargetDevice& device) {
   Reasons unmet;
   if (device.arch != "sm_90a") {
@@ -36,10 +27,6 @@ Reasons unmet_by_latent_decode(const AttentionDescriptor& descriptor, const Targ
         fmt::format("value_source = {} is not prefix_of_k", to_string(descriptor.value_source)));
   }
   require_multiple(unmet, "head_dim_qk", descriptor.head_dim_qk, box_columns);
-  if (!is_copied_page_size(descriptor.page_size)) {
-    unmet.push_back(fmt::format("page_size = {} is not 8, 16, 32 or a multiple of {}",
-                                descriptor.page_size, tile_tokens));
-  }
   if (descriptor.mask != MaskKind::none && descriptor.mask != MaskKind::causal &&
       descriptor.mask != MaskKind::sliding_window) {
     unmet.push_back(fmt::format("mask = {} is neither none nor causal nor sliding_window",

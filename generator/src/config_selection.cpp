@@ -81,6 +81,15 @@ Config config_for(const AttentionDescriptor& descriptor) {
   return config;
 }
 
+// Tensor copies bring a tile from whole pages, each at least the eight rows of a swizzle pattern,
+// or from within one.
+KvCopy select_kv_copy(int page_size) {
+  constexpr int tile_tokens = 64;
+  constexpr int swizzle_rows = 8;
+  const bool is_made_of_pages = tile_tokens % page_size == 0 && page_size % swizzle_rows == 0;
+  return is_made_of_pages || page_size % tile_tokens == 0 ? KvCopy::tensor : KvCopy::gather;
+}
+
 PagedDecodeConfig select_paged_decode(const AttentionDescriptor& descriptor,
                                       const TargetDevice& device) {
   auto config = config_for<PagedDecodeConfig>(descriptor);
@@ -109,10 +118,12 @@ PagedDecodeConfig select_paged_decode(const AttentionDescriptor& descriptor,
 SwappedDecodeConfig select_swapped_decode(const AttentionDescriptor& descriptor,
                                           const TargetDevice& device) {
   auto config = config_for<SwappedDecodeConfig>(descriptor);
+  config.kv_copy = select_kv_copy(config.page_size);
   config.block_rows = (descriptor.max_seqlen_q * config.q_per_kv + 7) / 8 * 8;
-  // Boxes of the next tile arrive while this one is used, as many as fit.
+  // Boxes of the next tile arrive while this one is used, as many as fit. Gathered, a tile needs
+  // all of its boxes to be free.
   const int boxes = config.head_dim_qk / box_columns;
-  config.ring_boxes = 2 * boxes - 1;
+  config.ring_boxes = config.kv_copy == KvCopy::gather ? boxes : 2 * boxes - 1;
   do {
     config.shared_memory_bytes = shared_memory_bytes(config);
   } while (config.shared_memory_bytes > device.shared_memory_per_block &&
@@ -122,6 +133,7 @@ SwappedDecodeConfig select_swapped_decode(const AttentionDescriptor& descriptor,
 
 SeesawDecodeConfig select_seesaw_decode(const AttentionDescriptor& descriptor) {
   auto config = config_for<SeesawDecodeConfig>(descriptor);
+  config.kv_copy = select_kv_copy(config.page_size);
   config.shared_memory_bytes = shared_memory_bytes(config);
   return config;
 }

@@ -16,15 +16,23 @@ std::string describe_chunks(int chunk_blocks) {
   return chunk_blocks > 0 ? fmt::format(" chunks {}", chunk_blocks) : "";
 }
 
+template <typename Config>
+std::string_view describe_copy(const Config& config) {
+  if constexpr (requires { config.kv_copy; }) {
+    return config.kv_copy == KvCopy::gather ? " gathered" : "";
+  }
+  return "";
+}
+
 // Of an attention kernel: "bf16 576/512 x16 page 64 causal", "… sliding_window 127/0 sinks".
 template <typename Config>
 std::string describe_call(const Config& config) {
   const std::string window = config.mask == MaskKind::sliding_window
                                  ? fmt::format(" {}/{}", config.window_left, config.window_right)
                                  : "";
-  return fmt::format("{} {}/{} x{} page {} {}{}{}", to_string(config.dtype), config.head_dim_qk,
-                     config.head_dim_v, config.q_per_kv, config.page_size, to_string(config.mask),
-                     window, config.has_sinks ? " sinks" : "");
+  return fmt::format("{} {}/{} x{} page {}{} {}{}{}", to_string(config.dtype), config.head_dim_qk,
+                     config.head_dim_v, config.q_per_kv, config.page_size, describe_copy(config),
+                     to_string(config.mask), window, config.has_sinks ? " sinks" : "");
 }
 
 std::string describe_fields(const PagedDecodeConfig& config) {
@@ -98,6 +106,16 @@ DecodeTile decode_tile(const KernelConfig& config) {
         fmt::format("{} is no attention kernel over a schedule", template_of(config).name));
   }
   return *tile;
+}
+
+std::string_view to_string(KvCopy copy) {
+  switch (copy) {
+    case KvCopy::tensor:
+      return "tensor";
+    case KvCopy::gather:
+      return "gather";
+  }
+  return "";
 }
 
 std::string_view to_string(PartialOrder order) {

@@ -62,39 +62,41 @@ TensorMapShape query_shape(const AttentionDescriptor& descriptor, const DecodeCa
   return shape;
 }
 
-// All that both kernels take alike.
+// All that both kernels take alike. Where rows are gathered, pointer and strides are all it takes.
 template <typename Arguments>
-Arguments arguments_of(const Driver& driver, const AttentionDescriptor& descriptor,
+Arguments arguments_of(const Driver& driver, const AttentionDescriptor& descriptor, KvCopy kv_copy,
                        const DecodeCall& call, const PagedDecodeArguments& arguments) {
   Arguments result = {};
   result.call = arguments;
-  result.kv_batch_step = call.k_cache.rank == 5 ? 1 : 0;
-  result.kv = encode_tensor_map(
-      driver, "k_cache", cache_shape(descriptor, call, arguments.k_strides), arguments.k_cache);
+  if (kv_copy == KvCopy::tensor) {
+    result.kv_batch_step = call.k_cache.rank == 5 ? 1 : 0;
+    result.kv = encode_tensor_map(
+        driver, "k_cache", cache_shape(descriptor, call, arguments.k_strides), arguments.k_cache);
+  }
   return result;
 }
 
 }  // namespace
 
-SwappedDecodeArguments make_swapped_arguments(const AttentionDescriptor& descriptor,
+SwappedDecodeArguments make_swapped_arguments(const AttentionDescriptor& descriptor, KvCopy kv_copy,
                                               const DecodeCall& call,
                                               const PagedDecodeArguments& arguments,
                                               const LoadedKernel& kernel) {
   const Driver& driver = *kernel.driver;
   const ScopedContext context(driver, kernel.context);  // encoding needs one
-  auto result = arguments_of<SwappedDecodeArguments>(driver, descriptor, call, arguments);
+  auto result = arguments_of<SwappedDecodeArguments>(driver, descriptor, kv_copy, call, arguments);
   result.q = encode_tensor_map(driver, "q", query_shape(descriptor, call, arguments.q_strides),
                                arguments.q);
   return result;
 }
 
-SeesawDecodeArguments make_seesaw_arguments(const AttentionDescriptor& descriptor,
+SeesawDecodeArguments make_seesaw_arguments(const AttentionDescriptor& descriptor, KvCopy kv_copy,
                                             const DecodeCall& call,
                                             const PagedDecodeArguments& arguments,
                                             const LoadedKernel& kernel) {
   const Driver& driver = *kernel.driver;
   const ScopedContext context(driver, kernel.context);  // encoding needs one
-  return arguments_of<SeesawDecodeArguments>(driver, descriptor, call, arguments);
+  return arguments_of<SeesawDecodeArguments>(driver, descriptor, kv_copy, call, arguments);
 }
 
 }  // namespace attnjit

@@ -51,13 +51,15 @@ void launch_attention(const DecodePlan& plan, const DecodeCall& call,
   blocks.y = static_cast<unsigned>(grid.num_kv_heads);
   blocks.z = static_cast<unsigned>(grid.num_parts);
   const LoadedKernel& kernel = plan.kernels().attention;
-  if (std::holds_alternative<SwappedDecodeConfig>(plan.kernels().config)) {
+  const AttentionDescriptor& descriptor = plan.kernels().descriptor;
+  const KernelConfig& config = plan.kernels().config;
+  if (const auto* swapped_config = std::get_if<SwappedDecodeConfig>(&config)) {
     const SwappedDecodeArguments swapped =
-        make_swapped_arguments(plan.kernels().descriptor, call, arguments, kernel);
+        make_swapped_arguments(descriptor, swapped_config->kv_copy, call, arguments, kernel);
     launch(kernel, blocks, stream, &swapped);
-  } else if (std::holds_alternative<SeesawDecodeConfig>(plan.kernels().config)) {
+  } else if (const auto* seesaw_config = std::get_if<SeesawDecodeConfig>(&config)) {
     const SeesawDecodeArguments seesaw =
-        make_seesaw_arguments(plan.kernels().descriptor, call, arguments, kernel);
+        make_seesaw_arguments(descriptor, seesaw_config->kv_copy, call, arguments, kernel);
     blocks.cluster_x = grid.row_tiles % 2 == 0 ? 2 : 1;  // they read the same pages: start together
     launch(kernel, blocks, stream, &seesaw);
   } else {

@@ -12,6 +12,14 @@ __device__ __forceinline__ void copy_async_16(void* destination, const void* sou
                : "memory");
 }
 
+// The same to an address in shared memory.
+__device__ __forceinline__ void copy_async_16(unsigned destination, const void* source,
+                                              bool valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source),
+               "r"(valid ? 16 : 0)
+               : "memory");
+}
+
 __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }

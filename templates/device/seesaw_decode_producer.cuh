@@ -1,10 +1,11 @@
-// The producers of kernels/seesaw_decode_sm90.cu: two warps keep one KV tile each filled by tensor
-// copies, box by box as the consumers are done with it; the others gather a request's query
-// rows.
+// The producers of kernels/seesaw_decode_sm90.cu: two warps per KV tile keep it filled, quarter by
+// quarter as the consumers are done with it: by tensor copies, one half of its columns each, or
+// gathering, one half of its rows. All four gather a request's query rows.
 #pragma once
 
 #include "device/async_copy.cuh"
 #include "device/barrier_sm90.cuh"
+#include "device/gathered_rows.cuh"
 #include "device/seesaw_decode_block.cuh"
 #include "device/shared_address.cuh"
 #include "device/tensor_copy_sm90.cuh"
@@ -13,6 +14,17 @@
 using namespace attnjit::kernel_interface;
 
 constexpr int query_threads = warpgroup_threads;
+constexpr int warps_per_full = gathers_rows ? 2 : 1;  // that arrive when a quarter is there
+constexpr int other_boxes = num_boxes - num_value_boxes;
+constexpr int most_boxes = quarter_boxes + other_boxes;  // of a quarter
+
+__device__ __forceinline__ int boxes_of(int tile, int quarter) {
+  return quarter_boxes + (quarter_has_others(tile, quarter) ? other_boxes : 0);
+}
+
+__device__ __forceinline__ int box_of(int quarter, int i) {
+  return i < quarter_boxes ? quarter * quarter_boxes + i : num_value_boxes + i - quarter_boxes;
+}
 
 // Two quarters of a tile: those of one consumer's columns. The first lanes, each its page.
 __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments,
@@ -21,12 +33,10 @@ __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments
                                           int token, int page, int lane) {
   const int batch = request * arguments.kv_batch_step;
   const int kv_head = blockIdx.y;
-  constexpr int other_boxes = num_boxes - num_value_boxes;
-  constexpr int most_boxes = quarter_boxes + other_boxes;
   const int first_element = pages_per_tile > 1 ? lane * page_tokens * box_columns : 0;
 #pragma unroll 1
   for (int quarter = half * 2; quarter < half * 2 + 2; ++quarter) {
-    const int boxes = quarter_boxes + (quarter_has_others(tile, quarter) ? other_boxes : 0);
+    const int boxes = boxes_of(tile, quarter);
     const unsigned full = shared_address(&shared.barriers.full[tile][quarter]);
     wait(shared_address(&shared.barriers.empty[tile][quarter]), parity ^ 1);
     if (lane == 0)
@@ -35,12 +45,70 @@ __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments
     for (int i = 0; i < most_boxes; ++i) {
       if (i >= boxes)
         continue;
-      const int box =
-          i < quarter_boxes ? quarter * quarter_boxes + i : num_value_boxes + i - quarter_boxes;
+      const int box = box_of(quarter, i);
       load_tensor(shared_address(&shared.kv[tile][box][first_element]), arguments.kv, full, policy,
                   box * box_columns, token % config::page_size, kv_head, page, batch);
     }
   }
+}
+
+// This warp's rows of a tile, in two halves of its quarters as the consumers release them: both
+// consumers' first quarters, then both their second ones.
+__device__ __forceinline__ void gather_tile(SharedStorage& shared, int tile, unsigned parity,
+                                            const GatheredRows& rows, int lane) {
+#if WHOLE
+  BoxPlaces<num_boxes> boxes;
+#pragma unroll
+  for (int quarter = 0; quarter < 4; ++quarter)
+    wait(shared_address(&shared.barriers.empty[tile][quarter]), parity ^ 1);
+#pragma unroll
+  for (int box = 0; box < num_boxes; ++box) {
+    boxes.addresses[box] = shared_address(shared.kv[tile][0]) + box * box_bytes;
+    boxes.columns[box] = box * box_columns;
+  }
+#pragma unroll 2
+  for (int i = 0; i < row_groups; ++i)
+    copy_rows(rows, boxes, num_boxes, i, lane);
+  commit_copies();
+  const unsigned full = shared_address(shared.barriers.full[tile]);
+#if STARTPF
+  wait_for_copies<0>();
+#endif
+  announce_copies<0>(full, lane);
+  announce_copies<0>(full + 1 * 8, lane);
+  announce_copies<0>(full + 2 * 8, lane);
+  announce_copies<0>(full + 3 * 8, lane);
+#else
+  constexpr int most = 2 * quarter_boxes + other_boxes;
+#pragma unroll 1
+  for (int step = 0; step < 2; ++step) {
+    BoxPlaces<most> boxes;
+#pragma unroll
+    for (int i = 0; i < most; ++i) {
+      const int box = i < quarter_boxes       ? step * quarter_boxes + i
+                      : i < 2 * quarter_boxes ? (step + 1) * quarter_boxes + i
+                                              : num_value_boxes + i - 2 * quarter_boxes;
+      boxes.addresses[i] = shared_address(shared.kv[tile][0]) + box * box_bytes;
+      boxes.columns[i] = box * box_columns;
+    }
+    wait(shared_address(&shared.barriers.empty[tile][step]), parity ^ 1);
+    wait(shared_address(&shared.barriers.empty[tile][step + 2]), parity ^ 1);
+#pragma unroll 2
+    for (int i = 0; i < row_groups; ++i) {
+      copy_rows(rows, boxes, step == 0 ? 2 * quarter_boxes : most, i, lane);
+#if LINEPF
+      if (step == 0)
+        prefetch_rest(rows, i, lane);
+#endif
+    }
+    commit_copies();
+  }
+  const unsigned full = shared_address(shared.barriers.full[tile]);
+  announce_copies<1>(full, lane);
+  announce_copies<1>(full + 2 * 8, lane);
+  announce_copies<0>(full + 1 * 8, lane);
+  announce_copies<0>(full + 3 * 8, lane);
+#endif
 }
 
 // The rows of this block's tile, zeros past the last: any strides, so no tensor map would do. All
@@ -70,9 +138,9 @@ __device__ __forceinline__ void load_queries(const PagedDecodeArguments& call,
   arrive_after_copies(shared_address(&shared.barriers.q_full));
 }
 
-// One of the warpgroup's four warps: each loads one half of one tile of every pair, and before them
-// its share of a request's query rows, but for the first request's: a consumer loads those, so that
-// neither waits. The first tile of a request is always tile 0.
+// One of the warpgroup's four warps: each copies one half of one tile of every pair, and before
+// them its share of a request's query rows, but for the first request's: a consumer loads those, so
+// that neither waits. The first tile of a request is always tile 0.
 __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
                                         SharedStorage& shared, const SchedulePart& part, int warp,
                                         int lane) {
@@ -87,13 +155,18 @@ __device__ __forceinline__ void produce(const SeesawDecodeArguments& arguments,
     q_parity ^= 1;
   };
   const QueryRange queries = queries_of_block(arguments.call);
-  for_each_tile(arguments.call, part, queries, lane, go_on,
+  for_each_tile(arguments.call, part, queries, warp, lane, go_on,
                 [&](const DecodeRange& range, int block, int page) {
                   if ((block - range.first_block) % 2 != tile)
                     return;
-                  if (lane < pages_per_tile)
+                  if constexpr (gathers_rows) {
+                    const GatheredRows rows =
+                        gather_rows(arguments.call, range, queries, block, page, warp, lane);
+                    gather_tile(shared, tile, parity, rows, lane);
+                  } else if (lane < pages_per_tile) {
                     load_half(arguments, shared, tile, half, parity, policy, range.request,
                               block * tile_tokens, page, lane);
+                  }
                   __syncwarp();
                   parity ^= 1;
                 });

@@ -1,9 +1,11 @@
 // The producers of kernels/swapped_decode_sm90.cu: two warps per consumer keep its ring of boxes
-// filled by tensor copies, box by box as the consumer is done with them: one thread starts a copy
-// in about 80 clocks, too slow alone for a tile that is waited for.
+// filled, box by box as the consumer is done with them. By tensor copies, each warp takes every
+// second box: one thread starts a copy in about 80 clocks, too slow alone for a tile that is waited
+// for. Gathering, each takes half of the tile's rows.
 #pragma once
 
 #include "device/barrier_sm90.cuh"
+#include "device/gathered_rows.cuh"
 #include "device/shared_address.cuh"
 #include "device/swapped_decode_block.cuh"
 #include "device/tensor_copy_sm90.cuh"
@@ -19,6 +21,16 @@ struct TileBefore {
   unsigned full;  // its barrier; 0 if there is none
   unsigned parity;
 };
+
+// `tiles` is how many the other consumer had so far. Only within a request: across, the order of
+// tiles is not in turn.
+__device__ __forceinline__ TileBefore tile_before(ConsumerBarriers& others, unsigned tiles,
+                                                  bool has_before) {
+  TileBefore before = {0, (tiles - 1) / 2 % 2};
+  if (has_before)
+    before.full = shared_address(&others.tile_full[(tiles - 1) % 2]);
+  return before;
+}
 
 // Every second box of a tile, from `share`; the other warp of this consumer loads the rest. The
 // third waits for the tile before: with more under way some multiprocessors run ahead and others
@@ -47,6 +59,30 @@ __device__ __forceinline__ void load_boxes(const SwappedDecodeArguments& argumen
                 box_at(i, consumer) * box_columns, token % config::page_size, blockIdx.y, page,
                 batch);
   }
+}
+
+// This warp's rows of a tile, whole rows at once. The second half of them waits for the tile
+// before, as the third box does above.
+__device__ __forceinline__ void gather_tile(ConsumerStorage& storage, ConsumerBarriers& barriers,
+                                            const RingPosition& at, int consumer,
+                                            const TileBefore& before, const GatheredRows& rows,
+                                            int lane) {
+  BoxPlaces<num_boxes> boxes;
+#pragma unroll
+  for (int i = 0; i < num_boxes; ++i) {
+    const int slot = at.slot(i);
+    wait(shared_address(&barriers.box_empty[slot]), at.parity_of(i) ^ 1);
+    boxes.addresses[i] = shared_address(storage.kv[slot]);
+    boxes.columns[i] = box_at(i, consumer) * box_columns;
+  }
+#pragma unroll 2
+  for (int i = 0; i < row_groups; ++i) {
+    if (i == row_groups / 2 && before.full != 0)
+      wait(before.full, before.parity);
+    copy_rows(rows, boxes, num_boxes, i, lane);
+  }
+  commit_copies();
+  announce_copies<0>(shared_address(&barriers.tile_full[at.tile % 2]), lane);
 }
 
 // One thread. `loads` counts the requests whose rows were loaded before.
@@ -85,17 +121,21 @@ __device__ __forceinline__ void produce(const SwappedDecodeArguments& arguments,
   const PagedDecodeArguments& call = arguments.call;
   const QueryRange queries = queries_of_block(call);
   for_each_tile(
-      call, part, queries, lane, load_rows, [&](const DecodeRange& range, int block, int page) {
+      call, part, queries, warp, lane, load_rows,
+      [&](const DecodeRange& range, int block, int page) {
         if ((block - range.first_block) % num_consumers != consumer) {
           ++others;
           return;
         }
-        if (lane < pages_per_tile) {
-          // Only within a request: across, the order of tiles is not in turn.
-          TileBefore before = {0, (others - 1) / 2 % 2};
-          if (block > range.first_block)
-            before.full =
-                shared_address(&shared.barriers[1 - consumer].tile_full[(others - 1) % 2]);
+        if constexpr (gathers_rows) {
+          const TileBefore before =
+              tile_before(shared.barriers[1 - consumer], others, block > range.first_block);
+          const GatheredRows rows = gather_rows(call, range, queries, block, page, warp, lane);
+          gather_tile(shared.consumers[consumer], shared.barriers[consumer], ring, consumer, before,
+                      rows, lane);
+        } else if (lane < pages_per_tile) {
+          const TileBefore before =
+              tile_before(shared.barriers[1 - consumer], others, block > range.first_block);
           load_boxes(arguments, shared.consumers[consumer], shared.barriers[consumer], ring,
                      consumer, warp % warps_per_ring, before, policy, range.request,
                      block * tile_tokens, page, lane);

@@ -10,7 +10,7 @@ struct SwappedDecodeArguments {
   TensorMap
       q;  // [batch, seqlen_q, num_q_heads, head_dim_qk]; box: 64 columns of all rows of a kv head
   TensorMap kv;  // [batch or 1, pages, num_kv_heads, page_size, head_dim_qk]; box: 64 columns of
-                 // 64 tokens, or of a page if that has fewer
+                 // 64 tokens, or of a page if that has fewer. Unused where rows are gathered
   PagedDecodeArguments call;
   int kv_batch_step;  // 1 if every request has pages of its own, 0 for a shared pool
 };

@@ -38,7 +38,7 @@ __device__ __forceinline__ void init_barriers(BlockBarriers& barriers) {
   const int lane = threadIdx.x % 32;
   if (threadIdx.x < 32) {
     if (lane < num_consumers * 4) {
-      init_barrier(shared_address(&barriers.full[0][0]) + lane * 8, 1);
+      init_barrier(shared_address(&barriers.full[0][0]) + lane * 8, warps_per_full);
       init_barrier(shared_address(&barriers.empty[0][0]) + lane * 8, warps);
     }
     if (lane == 8) {
@@ -57,7 +57,8 @@ struct Tile {
 };
 
 // V rows that no query sees, past the sequence's end or before a window, hold anything, NaN too,
-// and 0 * NaN is NaN: zero rows [first_row, end_row), if any, of this consumer's tile.
+// and 0 * NaN is NaN: zero rows [first_row, end_row), if any, of this consumer's tile. Gathered
+// rows are zero there.
 __device__ __forceinline__ void clear_rows(SharedStorage& shared, const Tile& tile, int first_row,
                                            int num_rows, const Position& at) {
   if (num_rows <= 0)
@@ -74,6 +75,18 @@ __device__ __forceinline__ void clear_rows(SharedStorage& shared, const Tile& ti
   }
   fence_proxy_async();
   sync_consumer(at.consumer);  // all rows are cleared
+}
+
+__device__ __forceinline__ void clear_hidden_rows(const PagedDecodeArguments& call,
+                                                  SharedStorage& shared, const RowRange& rows,
+                                                  const Tile& tile, const Position& at) {
+  const int past_end = rows.seqlen_kv - tile.first_token;
+  clear_rows(shared, tile, past_end, tile_tokens - past_end, at);
+  if constexpr (has_window) {
+    const int first_key =
+        visible_keys(rows.seqlen_kv, call.seqlen_q, rows.first / config::q_per_kv).begin;
+    clear_rows(shared, tile, 0, first_key - tile.first_token, at);
+  }
 }
 
 // Computed from the address each time: kept over the loop, every descriptor of a tile would take a
@@ -206,13 +219,8 @@ __device__ __forceinline__ void process_pair(const PagedDecodeArguments& call,
   Scores scores;
   Probabilities probabilities;
   if (is_first || has_second) {
-    const int past_end = rows.seqlen_kv - tile.first_token;
-    clear_rows(shared, tile, past_end, tile_tokens - past_end, at);
-    if constexpr (has_window) {
-      const int first_key =
-          visible_keys(rows.seqlen_kv, call.seqlen_q, rows.first / config::q_per_kv).begin;
-      clear_rows(shared, tile, 0, first_key - tile.first_token, at);
-    }
+    if constexpr (!gathers_rows)
+      clear_hidden_rows(call, shared, rows, tile, at);
     if (!is_first)
       sync_named_barrier<consumer_threads>(scores_started);
     start_scores(shared, tile, at, scores);

@@ -24,8 +24,9 @@ using namespace attnjit::kernel_interface;
 namespace {
 
 // A block of three warpgroups has 168 registers a thread; what producers give up, consumers get.
-constexpr int producer_registers = 56;
-constexpr int consumer_registers = 224;
+// Gathering takes more than starting tensor copies.
+constexpr int producer_registers = gathers_rows ? 72 : 56;
+constexpr int consumer_registers = gathers_rows ? 216 : 224;
 static_assert(producer_registers + 2 * consumer_registers <= 3 * 168, "a deadlock otherwise");
 
 // Each thread of a warp takes some of a consumer's barriers.
@@ -49,7 +50,7 @@ __device__ __forceinline__ void init_barriers(SharedStorage& shared) {
 }
 
 // V rows that no query sees, past the sequence's end or before a window, hold anything, NaN too,
-// and 0 * NaN is NaN: zero rows [first_row, end_row).
+// and 0 * NaN is NaN: zero rows [first_row, end_row). Gathered rows are zero there.
 __device__ __forceinline__ void clear_rows(ConsumerStorage& storage, const RingPosition& ring,
                                            int first_row, int end_row, const Position& at) {
   const int chunks = (end_row - first_row) * 8;  // of 16 bytes, in one box
@@ -150,10 +151,10 @@ __device__ __forceinline__ void process_tile(const PagedDecodeArguments& call,
   ConsumerBarriers& barriers = shared.barriers[at.consumer];
   const int first_token = block * tile_tokens;
   wait(shared_address(&barriers.tile_full[ring.tile % 2]), ring.tile / 2 % 2);
-  if (range.seqlen_kv - first_token < tile_tokens) {
+  if (!gathers_rows && range.seqlen_kv - first_token < tile_tokens) {
     clear_rows(storage, ring, range.seqlen_kv - first_token, tile_tokens, at);
   }
-  if constexpr (has_window) {
+  if constexpr (has_window && !gathers_rows) {
     const int first_key = visible_keys(range.seqlen_kv, call.seqlen_q, 0).begin;
     if (first_key > first_token)
       clear_rows(storage, ring, 0, first_key - first_token, at);

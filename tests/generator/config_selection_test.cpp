@@ -72,21 +72,23 @@ bool fits_kernel(const PagedDecodeConfig& config) {
          is_power_of_two(config.block_m / 16) && config.block_n % 32 == 0 && config.num_stages >= 2;
 }
 
-bool fits_page(int page_size) {
-  return page_size % 64 == 0 || page_size == 32 || page_size == 16 || page_size == 8;
+// Tensor copies bring whole swizzle patterns of eight rows; rows are gathered from any page.
+bool fits_page(int page_size, KvCopy copy) {
+  return page_size % 64 == 0 || page_size == 32 || page_size == 16 || page_size == 8 ||
+         copy == KvCopy::gather;
 }
 
 bool fits_kernel(const SwappedDecodeConfig& config) {
   const int boxes = config.head_dim_qk / 64;
-  return config.block_rows % 8 == 0 && config.block_rows <= 16 && fits_page(config.page_size) &&
-         config.ring_boxes >= boxes && config.ring_boxes < 2 * boxes &&
-         config.head_dim_v % 128 == 0;
+  return config.block_rows % 8 == 0 && config.block_rows <= 16 &&
+         fits_page(config.page_size, config.kv_copy) && config.ring_boxes >= boxes &&
+         config.ring_boxes < 2 * boxes && config.head_dim_v % 128 == 0;
 }
 
 bool fits_kernel(const SeesawDecodeConfig& config) {
   return config.head_dim_v % 256 == 0 && config.head_dim_v <= 512 &&
          config.head_dim_qk > config.head_dim_v && config.head_dim_qk % 64 == 0 &&
-         fits_page(config.page_size);
+         fits_page(config.page_size, config.kv_copy);
 }
 
 template <typename Config>
@@ -100,7 +102,7 @@ TEST_CASE("every head dim, ratio, query length and page size fits every card it 
     for (const HeadDims& dims : served_head_dims) {
       for (const int ratio : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 29, 32, 64, 71, 128}) {
         for (const int seqlen_q : {1, 2, 4, 128}) {
-          for (const int page_size : {1, 16, 64, 256}) {
+          for (const int page_size : {1, 16, 48, 64, 256}) {
             const auto configs =
                 select_configs(describe_call(dims, ratio, seqlen_q, page_size), device);
             const int bytes = decode_tile(configs.front()).shared_memory_bytes;
@@ -206,14 +208,29 @@ TEST_CASE("more rows over a latent cache take the seesaw kernel on Hopper") {
   CHECK(std::get<ScheduleConfig>(configs.back()).block_percent == 100);
 }
 
+TEST_CASE("the kernels for Hopper gather the rows of pages that tensor copies cannot bring") {
+  const HeadDims latent = {576, 512, ValueSource::prefix_of_k};
+  const auto copies = [&](int page_size) {
+    const auto few = select_configs(describe_call(latent, 16, 1, page_size), device_named("h200"));
+    const auto many =
+        select_configs(describe_call(latent, 128, 1, page_size), device_named("h200"));
+    return std::pair(std::get<SwappedDecodeConfig>(few.front()).kv_copy,
+                     std::get<SeesawDecodeConfig>(many.front()).kv_copy);
+  };
+  for (const int page_size : {1, 2, 3, 4, 5, 7, 12, 40, 48, 96, 100, 255}) {
+    CHECK(copies(page_size) == std::pair(KvCopy::gather, KvCopy::gather));
+  }
+  for (const int page_size : {8, 16, 32, 64, 128, 192, 256}) {
+    CHECK(copies(page_size) == std::pair(KvCopy::tensor, KvCopy::tensor));
+  }
+}
+
 TEST_CASE("what the kernels for Hopper do not serve takes the portable one") {
   const auto is_portable = [](AttentionDescriptor descriptor) {
     return std::holds_alternative<PagedDecodeConfig>(
         configs_of_model(descriptor, device_named("h200")).front());
   };
   const HeadDims latent = {576, 512, ValueSource::prefix_of_k};
-  CHECK(is_portable(describe_call(latent, 16, 1, 4)));
-  CHECK(is_portable(describe_call(latent, 128, 1, 48)));
   CHECK(is_portable(describe_call({128, 64, ValueSource::prefix_of_k}, 16)));
   CHECK(is_portable(describe_call({288, 256, ValueSource::prefix_of_k}, 16)));
   CHECK(is_portable(describe_call({576, 576, ValueSource::prefix_of_k}, 40)));

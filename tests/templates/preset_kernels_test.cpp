@@ -17,6 +17,7 @@
 #include "attnjit/model_plan.hpp"
 #include "attnjit/nvrtc_compiler.hpp"
 #include "catch.hpp"
+#include "latent_descriptor.hpp"
 
 namespace {
 
@@ -111,16 +112,17 @@ Kernels kernels_of_all_presets() {
   return kernels;
 }
 
-// "" if the kernel compiles and needs no local memory.
+// "" if the kernel compiles, needs no local memory, and the assembler serialised nothing.
 std::string find_problem(const NvrtcCompiler& compiler, const RenderedKernel& kernel) {
   const std::string subject = kernel.arch + " " + kernel.config;
   try {
-    const KernelResources used =
-        compiler
-            .compile(kernel, make_cache_key(kernel, compiler.options(kernel),
-                                            compiler.toolchain_identity()))
-            .resources;
+    const CompiledKernel compiled = compiler.compile(
+        kernel, make_cache_key(kernel, compiler.options(kernel), compiler.toolchain_identity()));
+    const KernelResources& used = compiled.resources;
     const int local = used.stack_frame_bytes + used.spill_store_bytes + used.spill_load_bytes;
+    if (!compiled.notes.empty()) {
+      return subject + ": " + compiled.notes.front() + "\n";
+    }
     return local == 0 ? "" : subject + ": " + std::to_string(local) + " bytes of local memory\n";
   } catch (const CompileError& error) {
     return subject + ": " + error.what() + "\n";
@@ -174,9 +176,7 @@ TEST_CASE("a preset's decode is served or refused by the names of fields") {
   CHECK(kernels.num_refused > 0);
 }
 
-TEST_CASE("the kernels of all presets compile for every architecture without local memory") {
-  const Kernels kernels = kernels_of_all_presets();
-  CHECK(kernels.distinct.size() >= 4 * 3);
+void check_all_compile(const Kernels& kernels) {
   const test::ScratchDirectory scratch;
   std::vector<pid_t> children;
   for (std::size_t share = 0; share < num_processes; ++share) {
@@ -188,6 +188,46 @@ TEST_CASE("the kernels of all presets compile for every architecture without loc
     CHECK(read_text(scratch.path() / std::to_string(share)) == "done\n");
   }
   std::printf("compiled %zu kernels\n", kernels.distinct.size());
+}
+
+TEST_CASE("the kernels of all presets compile for every architecture without local memory") {
+  const Kernels kernels = kernels_of_all_presets();
+  CHECK(kernels.distinct.size() >= 4 * 3);
+  check_all_compile(kernels);
+}
+
+// What `decode` becomes with pages of this size; its combine and schedule kernels stay the same.
+PlannedDecode with_pages(PlannedDecode decode, int page_size) {
+  decode.name += " page " + std::to_string(page_size);
+  decode.descriptor.page_size = page_size;
+  return decode;
+}
+
+TEST_CASE("kernels that gather rows compile for Hopper without local memory") {
+  const TemplateLibrary library = TemplateLibrary::embedded();
+  Kernels kernels;
+  for (const PlannedDecode& decode : plan_all_presets()) {
+    if (decode.descriptor.value_source == ValueSource::prefix_of_k) {
+      add_kernels(with_pages(decode, 1), "sm_90a", library, kernels);
+    }
+  }
+  for (const int heads : {16, 128}) {
+    for (const int page_size : {2, 3, 4, 5, 7, 12, 48, 100}) {
+      add_kernels(with_pages({"latent", test::latent_decode(heads)}, page_size), "sm_90a", library,
+                  kernels);
+    }
+  }
+  for (const auto& [qk, v] : {std::pair(320, 256), std::pair(448, 384), std::pair(576, 512)}) {
+    for (const int rows : {8, 16, 40}) {
+      PlannedDecode latent = {"latent", test::latent_decode(rows / 2)};
+      latent.descriptor.max_seqlen_q = 2;
+      latent.descriptor.head_dim_qk = qk;
+      latent.descriptor.head_dim_v = v;
+      add_kernels(with_pages(latent, 4), "sm_90a", library, kernels);
+    }
+  }
+  CHECK(kernels.distinct.size() >= 2 * 8 + 3);
+  check_all_compile(kernels);
 }
 
 }  // namespace

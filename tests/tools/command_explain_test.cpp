@@ -51,9 +51,11 @@ TEST_CASE("explain says what a kernel needs that the call does not have") {
   const std::string out = run_attnjit("explain deepseek-v3 --tp 2 --page 1 --arch h200,b200").out;
   CHECK(holds(out, "on h200 (sm_90a)\n"));
   CHECK(holds(out,
-              "page_size = 1 is not 8, 16, 32 or a multiple of 64; 64 query rows "
-              "(max_seqlen_q 1 of 64 heads per kv head) are more than 16\n"));
-  CHECK(holds(out, "needs sm_90a, b200 is sm_100; page_size = 1 is not"));
+              "\nswapped_decode_sm90  64 query rows (max_seqlen_q 1 of 64 heads per kv head) are "
+              "more than 16\n"));
+  CHECK(holds(out, "\nseesaw_decode_sm90   taken\n"));
+  CHECK(holds(out, "attention: seesaw_decode_sm90 bf16 576/512 x64 page 1 gathered none\n"));
+  CHECK(holds(out, "needs sm_90a, b200 is sm_100; 64 query rows"));
   CHECK(holds(out, "\npaged_decode_sm80    taken\n"));
   const std::string grouped = run_attnjit("explain llama-3.1-8b --arch h200").out;
   CHECK(holds(grouped, "value_source = separate is not prefix_of_k"));

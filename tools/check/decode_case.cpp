@@ -69,8 +69,9 @@ std::string describe(const DecodeCase& decode_case) {
   const std::string lengths = *shortest == *longest ? fmt::format("{}", *longest)
                                                     : fmt::format("{}-{}", *shortest, *longest);
   const std::string mask =
-      describe_mask(descriptor) + (descriptor.batch_invariant ? " batch-invariant" : "") +
-      (descriptor.has_sinks ? fmt::format(" {}", to_string(decode_case.sinks)) : "");
+      describe_mask(descriptor) +
+      (descriptor.has_sinks ? fmt::format(" {}", to_string(decode_case.sinks)) : "") +
+      (descriptor.batch_invariant ? " batch-invariant" : "");
   return fmt::format("{} {}/{} h {}/{} {} page {} {} {} | b {} s_q {} s_k {} | {} plan {}",
                      descriptor.value_source == ValueSource::prefix_of_k ? "mla" : "gqa",
                      descriptor.head_dim_qk, descriptor.head_dim_v, descriptor.num_q_heads,

@@ -100,7 +100,7 @@ void add_head_dims(Suite& suite) {
 }
 
 void add_layouts(Suite& suite) {
-  for (const int page_size : {1, 7, 8, 16, 32, 64, 128, 256}) {
+  for (const int page_size : {1, 3, 4, 7, 8, 16, 32, 48, 64, 128, 256}) {
     for (const KvLayoutTag tag : {KvLayoutTag::nhd, KvLayoutTag::hnd}) {
       for (const CacheArrangement arrangement :
            {CacheArrangement::pool, CacheArrangement::per_request, CacheArrangement::layered}) {
@@ -138,10 +138,12 @@ void add_masks(Suite& suite) {
   }
 }
 
+constexpr int edge_lengths[] = {0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 8736, 163840};
+
 void add_edges(Suite& suite) {
   for (const AttentionDescriptor& descriptor :
        {gqa_descriptor(12, 4, 128, 4), mla_descriptor(4, 4), mla_descriptor(16, 4)}) {
-    for (const int length : {0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 8736, 163840}) {
+    for (const int length : edge_lengths) {
       add(suite, "edge lengths", descriptor, 4, {length, 5, length});
     }
     // Fewer query tokens than the descriptor allows, and lengths shorter than them.
@@ -249,6 +251,52 @@ void add_batch_invariance(Suite& suite) {
   }
 }
 
+AttentionDescriptor with_pages(AttentionDescriptor descriptor, int page_size) {
+  descriptor.page_size = page_size;
+  return descriptor;
+}
+
+// Pages too small or too odd for tensor copies, where gathering their rows could go wrong; of few
+// rows and of many.
+void add_gathered_rows(Suite& suite) {
+  for (const int heads : {4, 16}) {
+    const AttentionDescriptor descriptor = with_pages(mla_descriptor(heads, 4), 1);
+    for (const int length : edge_lengths) {
+      add(suite, "gathered rows, edge lengths", descriptor, 4, {length, 5, length});
+    }
+    add(suite, "gathered rows, edge lengths", descriptor, 2, {1, 2, 3, 300});
+    add(suite, "gathered rows, edge lengths", descriptor, 4, {1, 2, 3, 4, 0});
+  }
+  for (const int heads : {8, 16, 64}) {
+    const AttentionDescriptor descriptor = with_pages(mla_descriptor(heads, 1), 1);
+    add(suite, "gathered rows, many requests", descriptor, 1, varied_lengths(1000, 60, 7));
+    add(suite, "gathered rows, many requests", descriptor, 1, varied_lengths(300, 200, 8));
+    add(suite, "gathered rows, many requests", descriptor, 1, varied_lengths(100, 1500, 8));
+    for (const PlanSource plan : {PlanSource::host, PlanSource::stale}) {
+      add(suite, "gathered rows, plan " + std::string(to_string(plan)),
+          with_pages(mla_descriptor(heads, 1), 12), 1, varied_lengths(7, 3000, 2));
+      suite.back().decode_case.plan = plan;
+    }
+    for (const std::vector<int>& lengths :
+         {varied_lengths(1, 30000, 1), varied_lengths(7, 3000, 2), equal_lengths(64, 1000)}) {
+      add(suite, "gathered rows, permuted pages, equal to the bit", descriptor, 1, lengths);
+      suite.back().kind = CheckKind::permutation;
+    }
+    add(suite, "gathered rows, batch-invariant", descriptor, 1, invariant_lengths(7));
+    suite.back().decode_case.descriptor.batch_invariant = true;
+  }
+  for (const auto& [qk, v] : std::vector<std::pair<int, int>>{{320, 256}, {192, 128}, {448, 384}}) {
+    for (const int heads : {4, 20}) {
+      AttentionDescriptor descriptor =
+          with_type(with_pages(mla_descriptor(heads, 2), 5), DataType::fp16);
+      descriptor.head_dim_qk = qk;
+      descriptor.head_dim_v = v;
+      descriptor.num_kv_heads = 2;
+      add(suite, "gathered rows, head dims", descriptor, 2, varied_lengths(5, 700, 9));
+    }
+  }
+}
+
 }  // namespace
 
 AttentionDescriptor mla_descriptor(int num_q_heads, int max_seqlen_q) {
@@ -283,6 +331,7 @@ std::vector<SuiteCase> decode_suite() {
   add_plans(suite);
   add_permutations(suite);
   add_batch_invariance(suite);
+  add_gathered_rows(suite);
   Suite windows = window_suite();
   std::move(windows.begin(), windows.end(), std::back_inserter(suite));
   return suite;

@@ -33,6 +33,11 @@ struct PagedDecodeConfig {
   friend bool operator==(const PagedDecodeConfig&, const PagedDecodeConfig&) = default;
 };
 
+// How the kernels over a latent cache on Hopper copy keys: boxes of a page by tensor copies (TMA),
+// or row by row (cp.async), whatever the page size.
+enum class KvCopy { tensor, gather };
+std::string_view to_string(KvCopy);
+
 // templates/kernels/swapped_decode_sm90.cu: decode of few query rows over a latent cache, by TMA
 // and wgmma with tokens on M and query rows on N.
 struct SwappedDecodeConfig {
@@ -46,6 +51,7 @@ struct SwappedDecodeConfig {
   int window_left = -1;   // keys; -1 = unbounded
   int window_right = -1;  // keys; at least 0 if the mask is a window
   bool has_sinks = false;
+  KvCopy kv_copy = KvCopy::tensor;
   int block_rows = 0;
   int ring_boxes = 0;
   int chunk_blocks = 0;
@@ -67,6 +73,7 @@ struct SeesawDecodeConfig {
   int window_left = -1;   // keys; -1 = unbounded
   int window_right = -1;  // keys; at least 0 if the mask is a window
   bool has_sinks = false;
+  KvCopy kv_copy = KvCopy::tensor;
   int chunk_blocks = 0;
   int shared_memory_bytes = 0;
 
@@ -141,6 +148,7 @@ void for_each_field(const PagedDecodeConfig& config, Visitor&& visit) {
 template <typename Visitor>
 void for_each_field(const SwappedDecodeConfig& config, Visitor&& visit) {
   for_each_call_field(config, visit);
+  visit("kv_copy", config.kv_copy, "whole boxes by tensor copies, or rows gathered");
   visit("block_rows", config.block_rows, "query rows, N of the products");
   visit("ring_boxes", config.ring_boxes, "boxes of 64 tokens by 64 columns in a consumer's ring");
   visit("chunk_blocks", config.chunk_blocks, chunk_blocks_comment);
@@ -150,6 +158,7 @@ void for_each_field(const SwappedDecodeConfig& config, Visitor&& visit) {
 template <typename Visitor>
 void for_each_field(const SeesawDecodeConfig& config, Visitor&& visit) {
   for_each_call_field(config, visit);
+  visit("kv_copy", config.kv_copy, "whole boxes by tensor copies, or rows gathered");
   visit("chunk_blocks", config.chunk_blocks, chunk_blocks_comment);
   visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
 }

@@ -31,7 +31,7 @@ struct TuningKey {
   int page_size = 0;
   ValueSource value_source = ValueSource::separate;
   MaskKind mask = MaskKind::none;  // causal over one query token is none
-  int window_left = -1;            // keys, as in the descriptor
+  int window_left = -1;            // keys, of what the mask comes to
   int window_right = -1;
   bool has_sinks = false;
   bool batch_invariant = false;

@@ -14,6 +14,7 @@ constexpr MaskKind mask = MaskKind::none;  // which keys a query sees, besides t
 constexpr int window_left = -1;  // keys of a window before the query's own; -1 = all
 constexpr int window_right = -1;  // keys of a window after it; unused without one
 constexpr bool has_sinks = false;  // a logit per query head joins the softmax's denominator
+constexpr KvCopy kv_copy = KvCopy::tensor;  // whole boxes by tensor copies, or rows gathered
 constexpr int chunk_blocks = 0;  // every request is cut at multiples of so many; 0: by the batch
 constexpr int shared_memory_bytes = 224256;  // dynamic shared memory of a block
 }  // namespace config

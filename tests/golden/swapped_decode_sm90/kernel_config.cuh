@@ -14,6 +14,7 @@ constexpr MaskKind mask = MaskKind::none;  // which keys a query sees, besides t
 constexpr int window_left = -1;  // keys of a window before the query's own; -1 = all
 constexpr int window_right = -1;  // keys of a window after it; unused without one
 constexpr bool has_sinks = false;  // a logit per query head joins the softmax's denominator
+constexpr KvCopy kv_copy = KvCopy::tensor;  // whole boxes by tensor copies, or rows gathered
 constexpr int block_rows = 16;  // query rows, N of the products
 constexpr int ring_boxes = 9;  // boxes of 64 tokens by 64 columns in a consumer's ring
 constexpr int chunk_blocks = 0;  // every request is cut at multiples of so many; 0: by the batch
