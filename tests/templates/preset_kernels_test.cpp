@@ -147,7 +147,7 @@ TEST_CASE("batch-invariant kernels compile for every architecture without local 
   const TemplateLibrary library = TemplateLibrary::embedded();
   const NvrtcCompiler compiler;
   Problems problems;
-  for (const char* preset : {"deepseek-v3", "llama-3.1-8b"}) {
+  for (const char* preset : {"deepseek-v3", "llama-3.1-8b", "gpt-oss-20b"}) {
     for (const int tensor_parallel : {1, 8}) {
       for (PlannedDecode& decode :
            plan_preset(model_folder / (std::string(preset) + ".json"), tensor_parallel)) {

@@ -212,6 +212,21 @@ std::vector<int> invariant_lengths(int batch) {
   return lengths;
 }
 
+// Chunks count from the first key that a window shows, which follows from the request's length.
+void add_windowed_batch_invariance(Suite& suite, AttentionDescriptor descriptor) {
+  descriptor.mask = MaskKind::sliding_window;
+  descriptor.window_left = 2500;
+  descriptor.window_right = 0;
+  descriptor.has_sinks = true;
+  add(suite, "batch-invariant, equal to the bit", descriptor, descriptor.max_seqlen_q,
+      invariant_lengths(32));
+  suite.back().kind = CheckKind::batch;
+  for (const PlanSource plan : {PlanSource::device, PlanSource::host, PlanSource::stale}) {
+    add(suite, "batch-invariant", descriptor, descriptor.max_seqlen_q, invariant_lengths(7));
+    suite.back().decode_case.plan = plan;
+  }
+}
+
 void add_batch_invariance(Suite& suite) {
   for (AttentionDescriptor descriptor : {gqa_descriptor(12, 4, 128, 2), mla_descriptor(16, 1),
                                          mla_descriptor(16, 2), mla_descriptor(128, 1)}) {
@@ -232,6 +247,7 @@ void add_batch_invariance(Suite& suite) {
         suite.back().decode_case.plan = plan;
       }
     }
+    add_windowed_batch_invariance(suite, descriptor);
   }
 }
 
