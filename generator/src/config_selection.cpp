@@ -228,12 +228,12 @@ ScheduleConfig select_schedule(const AttentionDescriptor& descriptor, const Kern
   return config;
 }
 
-// Of a batch-invariant decode: so many keys that writing and merging a piece costs an eighth of
+// Of a batch-invariant decode: so many keys that writing and merging a piece costs a sixteenth of
 // computing it, as long as a long request alone still fills the device.
 int chunk_blocks(const ScheduleConfig& schedule) {
   constexpr int least_keys = 256;
   constexpr int most_keys = 1024;
-  const int wanted = 8 * schedule.piece_units / kernel_interface::block_units;
+  const int wanted = 16 * schedule.piece_units / kernel_interface::block_units;
   int blocks = least_keys / schedule.block_n;
   while (blocks < wanted && blocks * schedule.block_n < most_keys) {
     blocks *= 2;

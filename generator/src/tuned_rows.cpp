@@ -11,13 +11,17 @@ namespace attnjit {
 extern const std::span<const EmbeddedFile> embedded_tuned;
 
 TuningKey tuning_key(const AttentionDescriptor& descriptor) {
+  const EffectiveMask mask = effective_mask(descriptor);
   return {.dtype = descriptor.dtype_q,
           .head_dim_qk = descriptor.head_dim_qk,
           .head_dim_v = descriptor.head_dim_v,
           .rows = descriptor.max_seqlen_q * descriptor.q_per_kv(),
           .page_size = descriptor.page_size,
           .value_source = descriptor.value_source,
-          .mask = effective_mask(descriptor).mask,
+          .mask = mask.mask,
+          .window_left = mask.window_left,
+          .window_right = mask.window_right,
+          .has_sinks = descriptor.has_sinks,
           .batch_invariant = descriptor.batch_invariant};
 }
 

@@ -194,9 +194,13 @@ std::string_view to_string(AttentionKernel kernel) {
 }
 
 std::string describe(const TuningKey& key) {
-  return fmt::format("{} {}/{} rows {} page {} {} {}{}", to_string(key.dtype), key.head_dim_qk,
+  const std::string window = key.mask == MaskKind::sliding_window
+                                 ? fmt::format(" {} and {}", key.window_left, key.window_right)
+                                 : "";
+  return fmt::format("{} {}/{} rows {} page {} {} {}{}{}{}", to_string(key.dtype), key.head_dim_qk,
                      key.head_dim_v, key.rows, key.page_size, to_string(key.value_source),
-                     to_string(key.mask), key.batch_invariant ? " batch-invariant" : "");
+                     to_string(key.mask), window, key.has_sinks ? " sinks" : "",
+                     key.batch_invariant ? " batch-invariant" : "");
 }
 
 std::string describe(const TuningKnobs& knobs) {

@@ -46,8 +46,14 @@ TargetDevice device_named(std::string_view name) {
   return find_target_device(name).value();
 }
 
+// What a tuned row of the card may override.
+std::vector<KernelConfig> configs_of_model(const AttentionDescriptor& descriptor,
+                                           const TargetDevice& device) {
+  return configure_decode(descriptor, device, {});
+}
+
 PagedDecodeConfig decode_config(const AttentionDescriptor& descriptor, std::string_view device) {
-  return std::get<PagedDecodeConfig>(select_configs(descriptor, device_named(device)).front());
+  return std::get<PagedDecodeConfig>(configs_of_model(descriptor, device_named(device)).front());
 }
 
 std::string refusal(const AttentionDescriptor& descriptor, const TargetDevice& device) {
@@ -116,7 +122,7 @@ TEST_CASE("every head dim, ratio, query length and page size fits every card it 
 
 TEST_CASE("a decode takes its attention, combine and schedule kernels, in this order") {
   const AttentionDescriptor descriptor = describe_call({192, 128, ValueSource::separate}, 4);
-  const auto configs = select_configs(descriptor, device_named("h200"));
+  const auto configs = configs_of_model(descriptor, device_named("h200"));
   REQUIRE(configs.size() == 3);
   const auto& decode = std::get<PagedDecodeConfig>(configs[0]);
   const auto& combine = std::get<CombineConfig>(configs[1]);
@@ -167,7 +173,7 @@ TEST_CASE("latent attention of 16 heads takes the portable kernel's small tile o
 SwappedDecodeConfig swapped_config(int ratio, int seqlen_q = 1) {
   const AttentionDescriptor descriptor =
       describe_call({576, 512, ValueSource::prefix_of_k}, ratio, seqlen_q);
-  return std::get<SwappedDecodeConfig>(select_configs(descriptor, device_named("h200")).front());
+  return std::get<SwappedDecodeConfig>(configs_of_model(descriptor, device_named("h200")).front());
 }
 
 TEST_CASE("few rows over a latent cache take the swapped kernel on Hopper, padded to eight") {
@@ -187,7 +193,7 @@ TEST_CASE("more rows over a latent cache take the seesaw kernel on Hopper") {
   const HeadDims latent = {576, 512, ValueSource::prefix_of_k};
   const auto is_seesaw = [](const AttentionDescriptor& descriptor) {
     return std::holds_alternative<SeesawDecodeConfig>(
-        select_configs(descriptor, device_named("h200")).front());
+        configs_of_model(descriptor, device_named("h200")).front());
   };
   CHECK(is_seesaw(describe_call(latent, 17)));
   CHECK(is_seesaw(describe_call(latent, 128)));
@@ -195,7 +201,7 @@ TEST_CASE("more rows over a latent cache take the seesaw kernel on Hopper") {
   CHECK(is_seesaw(describe_call(latent, 64, 1, 16)));
   CHECK(is_seesaw(describe_call({320, 256, ValueSource::prefix_of_k}, 40)));
   CHECK_FALSE(is_seesaw(describe_call(latent, 16)));
-  const auto configs = select_configs(describe_call(latent, 128), device_named("h200"));
+  const auto configs = configs_of_model(describe_call(latent, 128), device_named("h200"));
   // Two tiles and the queries, 64 x 576 elements each; maxima and sums, 4 x 64 floats; 18 barriers:
   // 217.1 KiB, aligned to 218 and 1.
   CHECK(std::get<SeesawDecodeConfig>(configs.front()).shared_memory_bytes == 219 * 1024);
@@ -222,7 +228,7 @@ TEST_CASE("the kernels for Hopper gather the rows of pages that tensor copies ca
 TEST_CASE("what the kernels for Hopper do not serve takes the portable one") {
   const auto is_portable = [](AttentionDescriptor descriptor) {
     return std::holds_alternative<PagedDecodeConfig>(
-        select_configs(descriptor, device_named("h200")).front());
+        configs_of_model(descriptor, device_named("h200")).front());
   };
   const HeadDims latent = {576, 512, ValueSource::prefix_of_k};
   CHECK(is_portable(describe_call({128, 64, ValueSource::prefix_of_k}, 16)));
@@ -300,9 +306,9 @@ TEST_CASE("a batch-invariant decode is cut into chunks, alike in attention and s
         std::tuple{128, HeadDims{576, 512, ValueSource::prefix_of_k}, 1024},
         std::tuple{4, HeadDims{128, 128, ValueSource::separate}, 256}}) {
     AttentionDescriptor descriptor = describe_call(dims, ratio);
-    const auto plain = select_configs(descriptor, device_named("h200"));
+    const auto plain = configs_of_model(descriptor, device_named("h200"));
     descriptor.batch_invariant = true;
-    const auto configs = select_configs(descriptor, device_named("h200"));
+    const auto configs = configs_of_model(descriptor, device_named("h200"));
     const auto& schedule = std::get<ScheduleConfig>(configs[2]);
     CHECK(schedule.chunk_blocks * schedule.block_n == keys);
     CHECK(to_json(configs[0]).find(fmt::format("\"chunk_blocks\":{},", schedule.chunk_blocks)) !=

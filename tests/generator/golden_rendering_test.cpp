@@ -42,7 +42,7 @@ TEST_CASE("the rendered config headers of latent decode are the recorded ones") 
   for (const int heads : {16, 128}) {
     for (const char* card : {"h200", "a100"}) {
       const TargetDevice device = find_target_device(card).value();
-      for (const KernelConfig& config : select_configs(test::latent_decode(heads), device)) {
+      for (const KernelConfig& config : configure_decode(test::latent_decode(heads), device, {})) {
         const RenderedKernel kernel = render(config, device, TemplateLibrary::embedded());
         if (seen.insert(kernel.name).second) {
           check_golden(kernel.name, render_config_header(config));

@@ -130,6 +130,9 @@ TEST_CASE("a row is found by what of a descriptor decides, on its card alone") {
   CHECK_FALSE(found(h200()));
   descriptor.mask = MaskKind::none;
   CHECK(found(h200()));
+  descriptor.has_sinks = true;
+  CHECK_FALSE(found(h200()));
+  descriptor.has_sinks = false;
   descriptor.page_size = 32;
   CHECK_FALSE(found(h200()));
 }
@@ -146,6 +149,12 @@ AttentionDescriptor descriptor_of(const TuningKey& key) {
   descriptor.page_size = key.page_size;
   descriptor.value_source = key.value_source;
   descriptor.mask = key.mask;
+  if (key.mask == MaskKind::materialized_additive) {
+    descriptor.dtype_mask = DataType::fp32;
+  }
+  descriptor.window_left = key.window_left;
+  descriptor.window_right = key.window_right;
+  descriptor.has_sinks = key.has_sinks;
   descriptor.batch_invariant = key.batch_invariant;
   return descriptor;
 }

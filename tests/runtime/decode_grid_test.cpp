@@ -18,7 +18,7 @@ TargetDevice h200() {
 }
 
 DecodeTile latent_tile(int num_q_heads) {
-  return decode_tile(select_configs(test::latent_decode(num_q_heads), h200()).front());
+  return decode_tile(configure_decode(test::latent_decode(num_q_heads), h200(), {}).front());
 }
 
 TEST_CASE("parts fill every multiprocessor of the device") {
@@ -53,13 +53,13 @@ TEST_CASE("workspace holds two pieces per part, of whole tiles, with a state for
 TEST_CASE("a batch-invariant workspace holds every chunk of every request") {
   AttentionDescriptor descriptor = test::latent_decode(16);
   descriptor.batch_invariant = true;
-  const auto configs = select_configs(descriptor, h200());
+  const auto configs = configure_decode(descriptor, h200(), {});
   const auto& combine = std::get<CombineConfig>(configs[1]);
   const auto& schedule = std::get<ScheduleConfig>(configs[2]);
   const DecodeGrid grid = make_decode_grid(decode_tile(configs[0]), h200(), 1, 1);
   const DecodeGrid chunked = with_chunks(grid, schedule, 10, 8193);
   CHECK(chunked.most_chunks == 17);  // of 512 keys
-  CHECK(workspace_bytes(chunked, combine) == std::int64_t{10} * 17 * 16 * (512 + 2) * 4);
+  CHECK(workspace_bytes(chunked, combine) == std::int64_t{10} * 17 * 16 * (512 * 2 + 2 * 4));
   CHECK(with_chunks(grid, schedule, 10, 1).most_chunks == 1);
 }
 

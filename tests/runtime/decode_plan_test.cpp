@@ -16,7 +16,7 @@ std::shared_ptr<const PreparedDecode> batch_invariant_kernels() {
   kernels->descriptor = test::latent_decode(16);
   kernels->descriptor.batch_invariant = true;
   kernels->target = find_target_device("h200").value();
-  const auto configs = select_configs(kernels->descriptor, kernels->target);
+  const auto configs = configure_decode(kernels->descriptor, kernels->target, {});
   kernels->config = configs[0];
   kernels->tile = decode_tile(configs[0]);
   kernels->combine_config = std::get<CombineConfig>(configs[1]);

@@ -255,5 +255,19 @@ TEST_CASE("the split follows the device's multiprocessors") {
   CHECK(on_h200[1] == 1);
 }
 
+TEST_CASE("a batch-invariant split follows a request's own length") {
+  Example example;
+  example.kv_shape[2] = 512;
+  example.block_table = contiguous_view(Example::fake_pointer(), DataType::int32, {2, 512});
+  example.seq_lens = {32000, 64};
+  example.options.batch_invariant = true;
+  const std::vector<int> pieces = example.metadata().pieces_per_request;
+  CHECK(pieces[0] > 1);
+  CHECK(pieces[1] == 1);
+  example.seq_lens = {32000, 30000};
+  CHECK(example.metadata().pieces_per_request[0] == pieces[0]);
+  CHECK(example.metadata().grid.max_pieces >= 2 * std::int64_t{pieces[0]});
+}
+
 }  // namespace
 }  // namespace attnjit

@@ -19,7 +19,7 @@ ScheduleConfig schedule_config(int num_q_heads, bool batch_invariant = false) {
   AttentionDescriptor descriptor = test::latent_decode(num_q_heads);
   descriptor.batch_invariant = batch_invariant;
   return std::get<ScheduleConfig>(
-      select_configs(descriptor, find_target_device("h200").value()).back());
+      configure_decode(descriptor, find_target_device("h200").value(), {}).back());
 }
 
 // Pieces of each request.

@@ -70,7 +70,8 @@ std::string describe(const DecodeCase& decode_case) {
                                                     : fmt::format("{}-{}", *shortest, *longest);
   const std::string mask =
       describe_mask(descriptor) +
-      (descriptor.has_sinks ? fmt::format(" {}", to_string(decode_case.sinks)) : "");
+      (descriptor.has_sinks ? fmt::format(" {}", to_string(decode_case.sinks)) : "") +
+      (descriptor.batch_invariant ? " batch-invariant" : "");
   return fmt::format("{} {}/{} h {}/{} {} page {} {} {} | b {} s_q {} s_k {} | {} plan {}",
                      descriptor.value_source == ValueSource::prefix_of_k ? "mla" : "gqa",
                      descriptor.head_dim_qk, descriptor.head_dim_v, descriptor.num_q_heads,

@@ -31,6 +31,9 @@ struct TuningKey {
   int page_size = 0;
   ValueSource value_source = ValueSource::separate;
   MaskKind mask = MaskKind::none;  // causal over one query token is none
+  int window_left = -1;            // keys, of what the mask comes to
+  int window_right = -1;
+  bool has_sinks = false;
   bool batch_invariant = false;
 
   friend auto operator<=>(const TuningKey&, const TuningKey&) = default;
@@ -121,6 +124,9 @@ void for_each_field(Key& key, Visitor&& visit) {
   visit("page_size", key.page_size);
   visit("value_source", key.value_source);
   visit("mask", key.mask);
+  visit("window_left", key.window_left);
+  visit("window_right", key.window_right);
+  visit("has_sinks", key.has_sinks);
   visit("batch_invariant", key.batch_invariant);
 }
 
