@@ -28,9 +28,9 @@ struct DecodeCall {
   TensorView seq_lens;     // int32 [batch]: keys per request, those being decoded included
   TensorView mask;  // of a materialized mask: [batch|1, num_q_heads|1, seqlen_q|1, keys]; keys
                     // past its end are hidden
-  TensorView
-      sinks;       // of a descriptor with sinks: fp32 [num_q_heads], contiguous; a logit per head,
-                   // natural logarithm, added to the softmax's denominator; infinities allowed
+  // Of a descriptor with sinks: fp32 [num_q_heads], contiguous; a logit per head, natural
+  // logarithm, added to the softmax's denominator. Infinities are allowed.
+  TensorView sinks;
   TensorView out;  // [batch, seqlen_q, num_q_heads, head_dim_v]
   TensorView lse;  // fp32 [batch, num_q_heads, seqlen_q], natural logarithm, over the keys alone:
                    // without the sink; or not given
