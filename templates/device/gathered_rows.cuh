@@ -8,6 +8,7 @@
 #include "device/barrier_sm90.cuh"
 #include "device/decode_range.cuh"
 #include "device/latent_decode_block.cuh"
+#include "device/tensor_copy_sm90.cuh"
 #include "device/tile_pages.cuh"
 #include "interface/paged_decode_arguments.h"
 
@@ -19,8 +20,8 @@ constexpr int box_row_bytes = box_columns * 2;
 
 struct GatheredRows {
   const Element* source;  // of the row that this lane looked up
-  unsigned valid;         // bit i * rows_at_once: the i-th is read, not zeros
-  unsigned destination;   // of the first, from a box's begin
+  unsigned valid;         // bit i: whether the i-th lane's row may be read
+  unsigned destination;   // of the first row that this lane copies, from a box's begin
 };
 
 // `page` is that of the row that the lane looked up (find_row_page). Rows past the sequence's end
@@ -41,46 +42,49 @@ gather_rows(const attnjit::kernel_interface::PagedDecodeArguments& call, const D
   GatheredRows rows;
   rows.source = static_cast<const Element*>(call.k_cache) + range.request * call.k_strides.batch +
                 blockIdx.y * call.k_strides.head + row;
-  rows.valid = __ballot_sync(0xffffffffu, valid) >> first_row;
+  rows.valid = __ballot_sync(0xffffffffu, valid);
   rows.destination = looked_up_row(warp, first_row) * box_row_bytes + (chunk ^ first_row) * 16;
   return rows;
 }
 
-// Up to `most` boxes of a tile: where they begin in shared memory, aligned to the swizzle's
-// pattern, and at which column of the cache's rows.
-template <int most>
+// Asks L2 for the row that this lane looked up.
+__device__ __forceinline__ void prefetch_row(const GatheredRows& rows, int lane) {
+  if (rows.valid >> lane & 1)
+    prefetch_bytes(rows.source, config::head_dim_qk * 2);
+}
+
+// Where a tile's boxes begin in shared memory, aligned to the swizzle's pattern, and at which
+// column of the cache's rows.
 struct BoxPlaces {
-  unsigned addresses[most];
-  int columns[most];
+  unsigned addresses[num_boxes];
+  int columns[num_boxes];
 };
 
-// Starts copying four rows of the warp's 32, the i-th four, of the first `count` boxes. What lies
-// together in the cache is read together: box by box, memory is half as fast.
-template <int most>
-__device__ __forceinline__ void copy_rows(const GatheredRows& rows, const BoxPlaces<most>& boxes,
-                                          int count, int i, int lane) {
+// Starts copying four of the warp's 32 rows, the i-th four, all boxes of them: what lies together
+// in the cache is read together. Box by box, memory was half as fast on an H200.
+__device__ __forceinline__ void copy_rows(const GatheredRows& rows, const BoxPlaces& boxes, int i,
+                                          int lane) {
   // Rows 4 to 7 of every eight have bit 2 set, which the swizzle adds to the chunk's number.
   const unsigned destination = (rows.destination ^ i % 2 * 64) + i * rows_at_once * box_row_bytes;
+  const int row = i * rows_at_once + lane / lanes_per_row;
   const auto* source = reinterpret_cast<const Element*>(
-      __shfl_sync(0xffffffffu, reinterpret_cast<unsigned long long>(rows.source),
-                  i * rows_at_once + lane / lanes_per_row));
-  const bool valid = rows.valid >> i * rows_at_once & 1;
+      __shfl_sync(0xffffffffu, reinterpret_cast<unsigned long long>(rows.source), row));
+  const bool valid = rows.valid >> row & 1;
 #pragma unroll
-  for (int box = 0; box < most; ++box) {
-    if (box < count) {
-      copy_async_16(boxes.addresses[box] + destination,
-                    source + boxes.columns[box] + lane % lanes_per_row * 8, valid);
-    }
+  for (int box = 0; box < num_boxes; ++box) {
+    copy_async_16(boxes.addresses[box] + destination,
+                  source + boxes.columns[box] + lane % lanes_per_row * 8, valid);
   }
 }
 
-// Waits until at most `pending` of the committed groups of copies are under way and arrives at
-// `barrier` for the warp: what was copied before may be read by wgmma.
-template <int pending>
-__device__ __forceinline__ void announce_copies(unsigned barrier, int lane) {
-  wait_for_copies<pending>();
+// Waits for this warp's copies and arrives for it at `num_barriers` barriers from `barriers` on:
+// what was copied may be read by wgmma.
+template <int num_barriers>
+__device__ __forceinline__ void announce_copies(unsigned barriers, int lane) {
+  commit_copies();
+  wait_for_copies<0>();
   fence_proxy_async();
   __syncwarp();  // every lane's copies are complete and fenced
-  if (lane == 0)
-    arrive(barrier);
+  if (lane < num_barriers)
+    arrive(barriers + lane * 8);
 }

@@ -15,16 +15,6 @@ using namespace attnjit::kernel_interface;
 
 constexpr int query_threads = warpgroup_threads;
 constexpr int warps_per_full = gathers_rows ? 2 : 1;  // that arrive when a quarter is there
-constexpr int other_boxes = num_boxes - num_value_boxes;
-constexpr int most_boxes = quarter_boxes + other_boxes;  // of a quarter
-
-__device__ __forceinline__ int boxes_of(int tile, int quarter) {
-  return quarter_boxes + (quarter_has_others(tile, quarter) ? other_boxes : 0);
-}
-
-__device__ __forceinline__ int box_of(int quarter, int i) {
-  return i < quarter_boxes ? quarter * quarter_boxes + i : num_value_boxes + i - quarter_boxes;
-}
 
 // Two quarters of a tile: those of one consumer's columns. The first lanes, each its page.
 __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments,
@@ -33,10 +23,12 @@ __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments
                                           int token, int page, int lane) {
   const int batch = request * arguments.kv_batch_step;
   const int kv_head = blockIdx.y;
+  constexpr int other_boxes = num_boxes - num_value_boxes;
+  constexpr int most_boxes = quarter_boxes + other_boxes;
   const int first_element = pages_per_tile > 1 ? lane * page_tokens * box_columns : 0;
 #pragma unroll 1
   for (int quarter = half * 2; quarter < half * 2 + 2; ++quarter) {
-    const int boxes = boxes_of(tile, quarter);
+    const int boxes = quarter_boxes + (quarter_has_others(tile, quarter) ? other_boxes : 0);
     const unsigned full = shared_address(&shared.barriers.full[tile][quarter]);
     wait(shared_address(&shared.barriers.empty[tile][quarter]), parity ^ 1);
     if (lane == 0)
@@ -45,70 +37,34 @@ __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments
     for (int i = 0; i < most_boxes; ++i) {
       if (i >= boxes)
         continue;
-      const int box = box_of(quarter, i);
+      const int box =
+          i < quarter_boxes ? quarter * quarter_boxes + i : num_value_boxes + i - quarter_boxes;
       load_tensor(shared_address(&shared.kv[tile][box][first_element]), arguments.kv, full, policy,
                   box * box_columns, token % config::page_size, kv_head, page, batch);
     }
   }
 }
 
-// This warp's rows of a tile, in two halves of its quarters as the consumers release them: both
-// consumers' first quarters, then both their second ones.
+// This warp's rows of a tile, whole rows at once: memory gives up quarters more slowly than is won
+// by starting with them earlier. Where row tiles share pages, multiplication is the bound and a
+// tile that is late costs most: rows are on their way to L2 before there is room for them.
 __device__ __forceinline__ void gather_tile(SharedStorage& shared, int tile, unsigned parity,
                                             const GatheredRows& rows, int lane) {
-#if WHOLE
-  BoxPlaces<num_boxes> boxes;
-#pragma unroll
-  for (int quarter = 0; quarter < 4; ++quarter)
-    wait(shared_address(&shared.barriers.empty[tile][quarter]), parity ^ 1);
+  if (gridDim.x > 1)
+    prefetch_row(rows, lane);
+  BoxPlaces boxes;
 #pragma unroll
   for (int box = 0; box < num_boxes; ++box) {
     boxes.addresses[box] = shared_address(shared.kv[tile][0]) + box * box_bytes;
     boxes.columns[box] = box * box_columns;
   }
+#pragma unroll
+  for (int quarter = 0; quarter < 4; ++quarter)
+    wait(shared_address(&shared.barriers.empty[tile][quarter]), parity ^ 1);
 #pragma unroll 2
   for (int i = 0; i < row_groups; ++i)
-    copy_rows(rows, boxes, num_boxes, i, lane);
-  commit_copies();
-  const unsigned full = shared_address(shared.barriers.full[tile]);
-#if STARTPF
-  wait_for_copies<0>();
-#endif
-  announce_copies<0>(full, lane);
-  announce_copies<0>(full + 1 * 8, lane);
-  announce_copies<0>(full + 2 * 8, lane);
-  announce_copies<0>(full + 3 * 8, lane);
-#else
-  constexpr int most = 2 * quarter_boxes + other_boxes;
-#pragma unroll 1
-  for (int step = 0; step < 2; ++step) {
-    BoxPlaces<most> boxes;
-#pragma unroll
-    for (int i = 0; i < most; ++i) {
-      const int box = i < quarter_boxes       ? step * quarter_boxes + i
-                      : i < 2 * quarter_boxes ? (step + 1) * quarter_boxes + i
-                                              : num_value_boxes + i - 2 * quarter_boxes;
-      boxes.addresses[i] = shared_address(shared.kv[tile][0]) + box * box_bytes;
-      boxes.columns[i] = box * box_columns;
-    }
-    wait(shared_address(&shared.barriers.empty[tile][step]), parity ^ 1);
-    wait(shared_address(&shared.barriers.empty[tile][step + 2]), parity ^ 1);
-#pragma unroll 2
-    for (int i = 0; i < row_groups; ++i) {
-      copy_rows(rows, boxes, step == 0 ? 2 * quarter_boxes : most, i, lane);
-#if LINEPF
-      if (step == 0)
-        prefetch_rest(rows, i, lane);
-#endif
-    }
-    commit_copies();
-  }
-  const unsigned full = shared_address(shared.barriers.full[tile]);
-  announce_copies<1>(full, lane);
-  announce_copies<1>(full + 2 * 8, lane);
-  announce_copies<0>(full + 1 * 8, lane);
-  announce_copies<0>(full + 3 * 8, lane);
-#endif
+    copy_rows(rows, boxes, i, lane);
+  announce_copies<4>(shared_address(shared.barriers.full[tile]), lane);
 }
 
 // The rows of this block's tile, zeros past the last: any strides, so no tensor map would do. All

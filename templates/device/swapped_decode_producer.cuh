@@ -67,7 +67,7 @@ __device__ __forceinline__ void gather_tile(ConsumerStorage& storage, ConsumerBa
                                             const RingPosition& at, int consumer,
                                             const TileBefore& before, const GatheredRows& rows,
                                             int lane) {
-  BoxPlaces<num_boxes> boxes;
+  BoxPlaces boxes;
 #pragma unroll
   for (int i = 0; i < num_boxes; ++i) {
     const int slot = at.slot(i);
@@ -79,10 +79,9 @@ __device__ __forceinline__ void gather_tile(ConsumerStorage& storage, ConsumerBa
   for (int i = 0; i < row_groups; ++i) {
     if (i == row_groups / 2 && before.full != 0)
       wait(before.full, before.parity);
-    copy_rows(rows, boxes, num_boxes, i, lane);
+    copy_rows(rows, boxes, i, lane);
   }
-  commit_copies();
-  announce_copies<0>(shared_address(&barriers.tile_full[at.tile % 2]), lane);
+  announce_copies<1>(shared_address(&barriers.tile_full[at.tile % 2]), lane);
 }
 
 // One thread. `loads` counts the requests whose rows were loaded before.

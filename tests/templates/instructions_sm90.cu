@@ -29,6 +29,7 @@ __device__ __forceinline__ void copy(const Arguments& arguments, unsigned shared
   load_tensor(shared, arguments.map, barrier, 0, 1, 2, 3);
   load_tensor(shared, arguments.map, barrier, make_cache_policy(false), 0, 1, 2, 3, 4);
   load_bytes(shared, arguments.bytes, 1024, barrier);
+  prefetch_bytes(arguments.bytes, 1024);
   arrive_after_copies(barrier);
 }
 

@@ -51,7 +51,8 @@ TEST_CASE("every attention kernel is checked at edges, with every plan, layout a
   for (const char* group :
        {"latent cache of two kv heads", "gathered rows, edge lengths",
         "gathered rows, many requests", "gathered rows, plan host", "gathered rows, plan stale",
-        "gathered rows, batch-invariant", "gathered rows, permuted pages, equal to the bit"}) {
+        "gathered rows, batch-invariant", "gathered rows, sliding window",
+        "gathered rows, permuted pages, equal to the bit"}) {
     INFO(group);
     CHECK(kernels[group] == latent);
   }

@@ -284,6 +284,12 @@ void add_gathered_rows(Suite& suite) {
     }
     add(suite, "gathered rows, batch-invariant", descriptor, 1, invariant_lengths(7));
     suite.back().decode_case.descriptor.batch_invariant = true;
+    AttentionDescriptor windowed = with_pages(mla_descriptor(heads / 4, 4), 3);
+    windowed.mask = MaskKind::sliding_window;
+    windowed.window_left = 99;
+    windowed.window_right = 0;
+    add(suite, "gathered rows, sliding window", windowed, 4, varied_lengths(7, 3000, 2));
+    add(suite, "gathered rows, sliding window", windowed, 2, {0, 1, 5, 64, 99, 100, 130, 9000});
   }
   for (const auto& [qk, v] : std::vector<std::pair<int, int>>{{320, 256}, {192, 128}, {448, 384}}) {
     for (const int heads : {4, 20}) {
