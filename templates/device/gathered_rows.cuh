@@ -19,9 +19,10 @@ constexpr int row_groups = 32 / rows_at_once;
 constexpr int box_row_bytes = box_columns * 2;
 
 struct GatheredRows {
-  const Element* source;  // of the row that this lane looked up
-  unsigned valid;         // bit i: whether the i-th lane's row may be read
-  unsigned destination;   // of the first row that this lane copies, from a box's begin
+  const Element* source;    // of the row that this lane looked up
+  bool is_looked_up_valid;  // whether that may be read
+  unsigned valid;           // bit i * rows_at_once: whether the i-th row that it copies may be
+  unsigned destination;     // of the first of these, from a box's begin
 };
 
 // `page` is that of the row that the lane looked up (find_row_page). Rows past the sequence's end
@@ -42,14 +43,15 @@ gather_rows(const attnjit::kernel_interface::PagedDecodeArguments& call, const D
   GatheredRows rows;
   rows.source = static_cast<const Element*>(call.k_cache) + range.request * call.k_strides.batch +
                 blockIdx.y * call.k_strides.head + row;
-  rows.valid = __ballot_sync(0xffffffffu, valid);
+  rows.is_looked_up_valid = valid;
+  rows.valid = __ballot_sync(0xffffffffu, valid) >> first_row;
   rows.destination = looked_up_row(warp, first_row) * box_row_bytes + (chunk ^ first_row) * 16;
   return rows;
 }
 
 // Asks L2 for the row that this lane looked up.
-__device__ __forceinline__ void prefetch_row(const GatheredRows& rows, int lane) {
-  if (rows.valid >> lane & 1)
+__device__ __forceinline__ void prefetch_row(const GatheredRows& rows) {
+  if (rows.is_looked_up_valid)
     prefetch_bytes(rows.source, config::head_dim_qk * 2);
 }
 
@@ -66,10 +68,10 @@ __device__ __forceinline__ void copy_rows(const GatheredRows& rows, const BoxPla
                                           int lane) {
   // Rows 4 to 7 of every eight have bit 2 set, which the swizzle adds to the chunk's number.
   const unsigned destination = (rows.destination ^ i % 2 * 64) + i * rows_at_once * box_row_bytes;
-  const int row = i * rows_at_once + lane / lanes_per_row;
   const auto* source = reinterpret_cast<const Element*>(
-      __shfl_sync(0xffffffffu, reinterpret_cast<unsigned long long>(rows.source), row));
-  const bool valid = rows.valid >> row & 1;
+      __shfl_sync(0xffffffffu, reinterpret_cast<unsigned long long>(rows.source),
+                  i * rows_at_once + lane / lanes_per_row));
+  const bool valid = rows.valid >> i * rows_at_once & 1;
 #pragma unroll
   for (int box = 0; box < num_boxes; ++box) {
     copy_async_16(boxes.addresses[box] + destination,

@@ -51,7 +51,7 @@ __device__ __forceinline__ void load_half(const SeesawDecodeArguments& arguments
 __device__ __forceinline__ void gather_tile(SharedStorage& shared, int tile, unsigned parity,
                                             const GatheredRows& rows, int lane) {
   if (gridDim.x > 1)
-    prefetch_row(rows, lane);
+    prefetch_row(rows);
   BoxPlaces boxes;
 #pragma unroll
   for (int box = 0; box < num_boxes; ++box) {
