@@ -25,8 +25,8 @@ namespace {
 
 // A block of three warpgroups has 168 registers a thread; what producers give up, consumers get.
 // Gathering takes more than starting tensor copies.
-constexpr int producer_registers = gathers_rows ? 72 : 56;
-constexpr int consumer_registers = gathers_rows ? 216 : 224;
+constexpr int producer_registers = gathers_rows ? 88 : 56;
+constexpr int consumer_registers = gathers_rows ? 208 : 224;
 static_assert(producer_registers + 2 * consumer_registers <= 3 * 168, "a deadlock otherwise");
 
 // Each thread of a warp takes some of a consumer's barriers.
