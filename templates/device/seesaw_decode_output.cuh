@@ -25,6 +25,21 @@ __device__ __forceinline__ int row_of(const RowRange& rows, const Position& at, 
   return rows.first + at.warp * 16 + half * 8 + at.lane / 4;
 }
 
+__device__ __forceinline__ void find_keys(
+    const attnjit::kernel_interface::PagedDecodeArguments& call, const Position& at,
+    RowRange& rows) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = row_of(rows, at, half);
+    const bool is_valid = row < call.seqlen_q * config::q_per_kv;
+    const int query = row / config::q_per_kv;
+    rows.keys[half].begin = visible_keys(rows.seqlen_kv, call.seqlen_q, query).begin;
+    rows.keys[half].end = is_valid ? visible_keys(rows.seqlen_kv, call.seqlen_q, query).end : 0;
+  }
+}
+
+// Under a window without the rows' keys: they are found where a tile is masked, for there are no
+// registers left to keep four of them.
 __device__ __forceinline__ RowRange
 row_range(const attnjit::kernel_interface::PagedDecodeArguments& call, const DecodeRange& range,
           const Position& at) {
@@ -32,14 +47,8 @@ row_range(const attnjit::kernel_interface::PagedDecodeArguments& call, const Dec
   rows.seqlen_kv = range.seqlen_kv;
   rows.kv_head = blockIdx.y;
   rows.first = blockIdx.x * block_rows;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int row = row_of(rows, at, half);
-    const bool is_valid = row < call.seqlen_q * config::q_per_kv;
-    const int query = row / config::q_per_kv;
-    rows.keys[half].begin = visible_keys(range.seqlen_kv, call.seqlen_q, query).begin;
-    rows.keys[half].end = is_valid ? visible_keys(range.seqlen_kv, call.seqlen_q, query).end : 0;
-  }
+  if constexpr (!has_window)
+    find_keys(call, at, rows);
   return rows;
 }
 
@@ -148,7 +157,7 @@ __device__ __forceinline__ void store_final(
   for (int half = 0; half < 2; ++half) {
     const float sum = softmax.sum[half];
     const bool sees_nothing = sum == 0.0f;
-    const int row = row_of(rows, at, half);
+    const int row = opaque(row_of(rows, at, half));  // else kept from the beginning on
     const bool is_valid = row < call.seqlen_q * config::q_per_kv;
     const int query = row / config::q_per_kv;
     const int head = rows.kv_head * config::q_per_kv + row % config::q_per_kv;

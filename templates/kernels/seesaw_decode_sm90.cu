@@ -24,8 +24,10 @@
 
 namespace {
 
-constexpr int producer_registers = 40;
-constexpr int consumer_registers = 232;
+// Where rows are gathered, a window and chunks are more to look up than 40 registers hold.
+constexpr bool has_most_to_look_up = gathers_rows && has_window && has_chunks;
+constexpr int producer_registers = has_most_to_look_up ? 56 : 40;
+constexpr int consumer_registers = has_most_to_look_up ? 224 : 232;
 static_assert(producer_registers + 2 * consumer_registers <= 3 * 168, "a deadlock otherwise");
 
 // Named barriers of both consumers, one per tile; 1 and 2 are each consumer's own.
@@ -193,8 +195,14 @@ __device__ __forceinline__ void take_softmax(const PagedDecodeArguments& call,
       scores[i] = -scores[i];
   }
   if (!tile_is_full(rows.seqlen_kv, call.seqlen_q, tile.first_token,
-                    tile.first_token + tile_tokens))
-    mask_scores(scores, tile.first_token, rows.keys, at.lane);
+                    tile.first_token + tile_tokens)) {
+    RowRange masked = rows;
+    if constexpr (has_window) {
+      masked.first = opaque(rows.first);
+      find_keys(call, at, masked);
+    }
+    mask_scores(scores, tile.first_token, masked.keys, at.lane);
+  }
   update_softmax(scores, score_scale(call.softmax_scale), softmax, factors);
   pack(scores, probabilities);
   sync_consumer(at.consumer);  // all warps' scores are done: the box is no longer read

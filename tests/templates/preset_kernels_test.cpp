@@ -230,4 +230,27 @@ TEST_CASE("kernels that gather rows compile for Hopper without local memory") {
   check_all_compile(kernels);
 }
 
+// Each takes registers of its own; which are short where, only all of them together show.
+TEST_CASE("windows, sinks and batch-invariant cuts compile together without local memory") {
+  const TemplateLibrary library = TemplateLibrary::embedded();
+  Kernels kernels;
+  for (const int heads : {16, 128}) {
+    for (const int page_size : {1, 64}) {
+      PlannedDecode decode = with_pages({"latent", test::latent_decode(heads)}, page_size);
+      AttentionDescriptor& descriptor = decode.descriptor;
+      descriptor.mask = MaskKind::sliding_window;
+      descriptor.window_left = 511;
+      descriptor.window_right = 0;
+      for (const auto& [has_sinks, batch_invariant] :
+           {std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
+        descriptor.has_sinks = has_sinks;
+        descriptor.batch_invariant = batch_invariant;
+        add_kernels(decode, "sm_90a", library, kernels);
+      }
+    }
+  }
+  CHECK(kernels.distinct.size() >= 4 * 3);
+  check_all_compile(kernels);
+}
+
 }  // namespace
