@@ -176,6 +176,21 @@ void add_edges(Suite& suite) {
   }
 }
 
+// The sum of a piece's values, not divided, is more than fp16 holds.
+void add_large_values(Suite& suite) {
+  for (AttentionDescriptor descriptor : {gqa_descriptor(12, 4, 128, 2), mla_descriptor(16, 1),
+                                         mla_descriptor(16, 2), mla_descriptor(128, 1)}) {
+    for (const DataType dtype : {DataType::bf16, DataType::fp16}) {
+      descriptor.dtype_q = descriptor.dtype_kv = descriptor.dtype_out = dtype;
+      add(suite, "values that add up to more than fp16 holds", descriptor, descriptor.max_seqlen_q,
+          {9000, 0, 20000});
+      suite.back().decode_case.softmax_scale = 0;
+      suite.back().decode_case.kv_offset = 1000;
+      suite.back().decode_case.kv_scale = 100;
+    }
+  }
+}
+
 void add_plans(Suite& suite) {
   for (const PlanSource plan : {PlanSource::host, PlanSource::stale}) {
     for (const AttentionDescriptor& descriptor :
@@ -334,6 +349,7 @@ std::vector<SuiteCase> decode_suite() {
   add_layouts(suite);
   add_masks(suite);
   add_edges(suite);
+  add_large_values(suite);
   add_plans(suite);
   add_permutations(suite);
   add_batch_invariance(suite);
