@@ -38,6 +38,12 @@ TEST_CASE("a query sees its own key and the window around it, within the sequenc
   check_keys(visible_keys(window_case(9, -1, 4, {100}), 100, 0), 87, 100);
 }
 
+TEST_CASE("mates become shorter, or empty where a window left them no first keys") {
+  const DecodeCase windowed = window_case(9, 0, 1, {100, 9, 6, 60});
+  CHECK(with_shorter_mates(windowed, 0) == std::vector<int>{0, 9, 2, 60});
+  CHECK(with_shorter_mates(windowed, 1) == std::vector<int>{100, 3, 6, 0});
+}
+
 TEST_CASE("bytes and FLOPs are counted for what a window shows only") {
   const double columns = 64 + 64;
   const DecodeWork all = [] {

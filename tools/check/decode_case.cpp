@@ -62,6 +62,15 @@ KeyRange visible_keys(const DecodeCase& decode_case, int seqlen_kv, int query) {
   return keys;
 }
 
+std::vector<int> with_shorter_mates(const DecodeCase& decode_case, std::size_t parity) {
+  std::vector<int> lengths = decode_case.seq_lens;
+  for (std::size_t i = parity; i < lengths.size(); i += 2) {
+    const bool has_first_keys = visible_keys(decode_case, lengths[i], 0).begin == 0;
+    lengths[i] = has_first_keys ? lengths[i] / 3 : 0;
+  }
+  return lengths;
+}
+
 std::string describe(const DecodeCase& decode_case) {
   const AttentionDescriptor& descriptor = decode_case.descriptor;
   const auto [shortest, longest] =

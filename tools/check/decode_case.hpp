@@ -70,6 +70,10 @@ struct KeyRange {
 // Of query `query` of a request of `seqlen_kv` keys.
 KeyRange visible_keys(const DecodeCase& decode_case, int seqlen_kv, int query);
 
+// The lengths of a case with every second one shorter, from `parity` on: a third; or 0 where a
+// window hides the first keys, whose pages are not there for a shorter request to see.
+std::vector<int> with_shorter_mates(const DecodeCase& decode_case, std::size_t parity);
+
 // A batch of `batch` requests of `length` keys each.
 std::vector<int> equal_lengths(int batch, int length);
 
