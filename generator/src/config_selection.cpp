@@ -302,11 +302,22 @@ std::vector<KernelConfig> configure_decode(const AttentionDescriptor& descriptor
   return {attention, combine, schedule};
 }
 
+std::vector<KernelConfig> configure_tuned(const AttentionDescriptor& descriptor,
+                                          const TargetDevice& device, const TunedRow& row) {
+  try {
+    return configure_decode(descriptor, device, row.knobs);
+  } catch (const TuningError& error) {
+    throw TuningError(fmt::format("tuned row of {}, {}: {}; fix: tune again, or remove the row",
+                                  device.name, describe(row.key), error.what()));
+  }
+}
+
 std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
                                          const TargetDevice& device) {
   validate(descriptor);
   const TunedRow* row = find_tuned_row(descriptor, device);
-  return configure_decode(descriptor, device, row != nullptr ? row->knobs : TuningKnobs{});
+  return row != nullptr ? configure_tuned(descriptor, device, *row)
+                        : configure_decode(descriptor, device, {});
 }
 
 std::vector<KernelCandidate> attention_candidates(const AttentionDescriptor& descriptor,

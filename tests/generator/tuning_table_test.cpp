@@ -196,5 +196,19 @@ TEST_CASE("a knob that says what the model says makes the same kernel") {
         render(configure_decode(descriptor, h200(), {})[1], h200(), library).source);
 }
 
+TEST_CASE("an illegal knob of a row is told with the row") {
+  TunedRow row;
+  row.key = tuning_key(test::latent_decode(16));
+  row.knobs.ring_boxes = 12;
+  try {
+    configure_tuned(test::latent_decode(16), h200(), row);
+    FAIL("the ring does not fit");
+  } catch (const TuningError& error) {
+    const std::string message = error.what();
+    CHECK(message.find("tuned row of h200, " + describe(row.key) + ": ") == 0);
+    CHECK(message.find("shared_memory_bytes") != std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace attnjit

@@ -3,12 +3,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../cache/scratch_directory.hpp"
 #include "attnjit/descriptor_json.hpp"
 #include "catch.hpp"
+#include "command.hpp"
 #include "command_line.hpp"
 #include "decode_suite.hpp"
 #include "tune_report.hpp"
 #include "tune_run.hpp"
+#include "tune_table.hpp"
 
 namespace attnjit {
 namespace {
@@ -71,6 +74,46 @@ TEST_CASE("a row of a result reads back from a table") {
   replace_row(table, row_of(result, "2026-11-30", "attnjit tune 'x'"));
   CHECK(parse_tuning_table("table", to_json(table)).rows == table.rows);
   CHECK(table.rows.front().knobs == result.best);
+}
+
+TargetDevice card_of(const char* preset, const std::string& name) {
+  TargetDevice card = find_target_device(preset).value();
+  card.name = name;
+  return card;
+}
+
+TEST_CASE("a card is known by whole words of its name, with or without spaces") {
+  CHECK(find_card_preset(card_of("h200", "NVIDIA H200")).name == "h200");
+  CHECK(find_card_preset(card_of("rtx4090", "NVIDIA GeForce RTX 4090")).name == "rtx4090");
+  CHECK_THROWS_AS(find_card_preset(card_of("h200", "NVIDIA GH200 480GB")), UsageError);
+}
+
+TEST_CASE("a table is opened before the work: no file, damaged and another card's are refused") {
+  const test::ScratchDirectory scratch;
+  const TargetDevice h200 = find_target_device("h200").value();
+  const auto path = scratch.path() / "table.json";
+  const auto open = [&] { return open_table(path, h200, "NVIDIA H200"); };
+  TableFile file = open();
+  CHECK(file.table.rows.empty());
+  replace_row(file.table, row_of(example_result(), "2026-11-30", "attnjit tune 'x'"));
+  write_table(file);
+  CHECK(open().table.rows == file.table.rows);
+  CHECK_THROWS_AS(open_table(path, h200, "NVIDIA H200 NVL"), UsageError);
+  CHECK_THROWS_AS(open_table(scratch.path(), h200, "NVIDIA H200"), UsageError);
+  CHECK_THROWS(open_table(scratch.path() / "none" / "table.json", h200, "NVIDIA H200"));
+  test::write_text(path, "{broken");
+  CHECK_THROWS_AS(open(), TuningError);
+}
+
+TEST_CASE("a row whose kernel was not tried stays") {
+  const TuneResult result = example_result();
+  TuningTable table = {.device = "h200", .card = "NVIDIA H200", .rows = {}};
+  replace_row(table, row_of(result, "2026-11-30", "attnjit tune 'x'"));
+  CHECK_FALSE(row_not_tried(table, result, {"seesaw_decode_sm90"}));  // the model's was tried
+  table.rows.front().knobs.kernel = AttentionKernel::seesaw_decode_sm90;
+  CHECK(row_not_tried(table, result, {"swapped_decode_sm90"}) == table.rows.front());
+  CHECK_FALSE(row_not_tried(table, result, {"seesaw_decode_sm90"}));
+  CHECK_FALSE(row_not_tried(table, result, {}));
 }
 
 TEST_CASE("tune says what is wrong with its arguments before it asks for a GPU") {

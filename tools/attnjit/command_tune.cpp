@@ -1,15 +1,11 @@
 // attnjit tune: tries every legal configuration of a decode on this machine's GPU, and writes what
 // beats the model into the tuning table of the card, which the next build takes in.
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cctype>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -25,6 +21,7 @@
 #include "standard_streams.hpp"
 #include "tune_report.hpp"
 #include "tune_run.hpp"
+#include "tune_table.hpp"
 
 namespace attnjit {
 namespace {
@@ -39,62 +36,6 @@ struct TuneArguments {
   bool is_dry_run = false;
   bool as_json = false;
 };
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return text;
-}
-
-// The preset of the GPU: whose size it has, and whose name is part of its own.
-TargetDevice find_preset(const TargetDevice& card) {
-  for (const TargetDevice& preset : target_device_presets()) {
-    if (preset.arch == card.arch && preset.num_sms == card.num_sms &&
-        preset.shared_memory_per_block == card.shared_memory_per_block &&
-        lower(card.name).find(preset.name) != std::string::npos) {
-      return preset;
-    }
-  }
-  throw UsageError(
-      fmt::format("{} ({}, {} multiprocessors): no card of this name and size is "
-                  "known; fix: add it to target_device.cpp, or tune with --dry-run",
-                  shown_text(card.name), card.arch, card.num_sms));
-}
-
-TuningTable read_table(const fs::path& path, const TargetDevice& preset, const std::string& card) {
-  if (!fs::exists(path)) {
-    return {.device = preset.name, .card = card, .rows = {}};
-  }
-  std::ifstream file(path, std::ios::binary);
-  TuningTable table =
-      parse_tuning_table(path.string(), std::string(std::istreambuf_iterator<char>(file), {}));
-  if (table.device != preset.name) {
-    throw UsageError(
-        fmt::format("--table {}: holds rows of {}, this card is {}; fix: give each "
-                    "card a table of its own",
-                    shown_text(path.string()), shown_text(table.device), preset.name));
-  }
-  table.card = card;
-  return table;
-}
-
-// Whole or not at all.
-void write_table(const fs::path& path, const TuningTable& table) {
-  const fs::path temporary = path.string() + ".new";
-  std::ofstream file(temporary, std::ios::binary);
-  file << to_json(table);
-  file.close();
-  std::error_code error;
-  if (file) {
-    fs::rename(temporary, path, error);
-  }
-  if (!file || error) {
-    throw std::runtime_error(
-        fmt::format("{} cannot be written; fix: name a writable file with "
-                    "--table, or tune with --dry-run",
-                    shown_text(path.string())));
-  }
-}
 
 std::string today() {
   const std::time_t now = std::time(nullptr);
@@ -124,24 +65,14 @@ std::string command_of(const TuneArguments& arguments) {
   add(true, "--seqlen-kv", fmt::format("{}", fmt::join(arguments.request.seqlens_kv, ",")));
   add(true, "--repetitions", arguments.request.repetitions);
   add(true, "--margin", arguments.request.margin_percent);
+  add(!arguments.request.kernels.empty(), "--kernel",
+      fmt::format("{}", fmt::join(arguments.request.kernels, ",")));
   return command;
 }
 
-void update_table(const TuneArguments& arguments, const TargetDevice& card,
-                  const std::vector<TuneResult>& results) {
-  const TargetDevice preset = find_preset(card);
-  const fs::path path = arguments.table.empty() ? fs::path("tools/tuned") / (preset.name + ".json")
-                                                : fs::path(arguments.table);
-  TuningTable table = read_table(path, preset, card.name);
-  for (const TuneResult& result : results) {
-    if (result.is_won) {
-      replace_row(table, row_of(result, today(), command_of(arguments)));
-    } else {
-      remove_row(table, tuning_key(result.descriptor));
-    }
-  }
-  write_table(path, table);
-  print_message("{}: {} rows\n", path.string(), table.rows.size());
+fs::path table_path(const TuneArguments& arguments, const TargetDevice& preset) {
+  return arguments.table.empty() ? fs::path("tools/tuned") / (preset.name + ".json")
+                                 : fs::path(arguments.table);
 }
 
 // Before the work: a table that cannot be written would be told after it.
@@ -156,13 +87,28 @@ void check_table_folder(const TuneArguments& arguments) {
   }
 }
 
+// What a result changes in the table; written at once, so that a later failure loses nothing.
+void record(const TuneArguments& arguments, const TuneResult& result, TableFile& file) {
+  if (result.is_won) {
+    replace_row(file.table, row_of(result, today(), command_of(arguments)));
+  } else if (const auto kept = row_not_tried(file.table, result, arguments.request.kernels)) {
+    print_message("{}: its row stays, {} was not among --kernel\n", describe(kept->key),
+                  to_string(*kept->knobs.kernel));
+  } else {
+    remove_row(file.table, tuning_key(result.descriptor));
+  }
+  write_table(file);
+}
+
 ExitCode run(const TuneArguments& arguments) {
   const std::vector<AttentionDescriptor> descriptors = find_decode_descriptors(arguments.plan);
   check_table_folder(arguments);
   AttentionRuntime runtime(provider_options(arguments.gpu));
   const TargetDevice card = query_target_device(arguments.request.device);
+  std::optional<TableFile> file;
   if (!arguments.is_dry_run) {
-    find_preset(card);
+    const TargetDevice preset = find_card_preset(card);
+    file = open_table(table_path(arguments, preset), preset, card.name);
   }
   std::vector<TuneResult> results;
   for (const AttentionDescriptor& descriptor : descriptors) {
@@ -170,9 +116,12 @@ ExitCode run(const TuneArguments& arguments) {
     if (!arguments.as_json) {
       print_result("{}\n", format_tuned(results.back()));
     }
+    if (file) {
+      record(arguments, results.back(), *file);
+    }
   }
-  if (!arguments.is_dry_run) {
-    update_table(arguments, card, results);
+  if (file) {
+    print_message("{}: {} rows\n", file->path.string(), file->table.rows.size());
   }
   if (arguments.as_json) {
     nlohmann::ordered_json tuned = nlohmann::ordered_json::array();

@@ -23,6 +23,10 @@ std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
 std::vector<KernelConfig> configure_decode(const AttentionDescriptor& descriptor,
                                            const TargetDevice& device, const TuningKnobs& knobs);
 
+// The same for a row of a table; what is illegal is told with the row.
+std::vector<KernelConfig> configure_tuned(const AttentionDescriptor& descriptor,
+                                          const TargetDevice& device, const TunedRow& row);
+
 // Knobs, and the kernels that they give.
 struct ConfigVariant {
   TuningKnobs knobs;
