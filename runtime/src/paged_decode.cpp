@@ -67,36 +67,29 @@ void launch_attention(const DecodePlan& plan, const DecodeCall& call,
   }
 }
 
-// How the combine kernel shares its work out. Four lines a warp if they are enough for all warps of
-// the device; else one, and several warps per line while the device has room and each has some
-// eight pieces, or a segment of them, of those that a request has if the schedule fills all parts.
+// How the combine kernel shares its work out: one line a warp, or two or four if there are more
+// than warps on the device; several warps per line if there are fewer. It takes fewer of those if
+// the requests have few pieces, which only the device knows.
 struct CombineShape {
   int lines_at_once = 1;
   int warps_per_line = 1;
-  std::int64_t warps = 0;  // that have work
+  std::int64_t warps = 0;  // that may have work
 };
 
 CombineShape shape_combine(const DecodePlan& plan) {
-  constexpr int lines_at_once = 4;
+  constexpr int most_lines_at_once = 4;
   const CombineConfig& config = plan.kernels().combine_config;
-  const int num_warps = config.num_warps;
-  const std::int64_t room = std::int64_t{plan.kernels().target.num_sms} * num_warps;
+  const std::int64_t room = std::int64_t{plan.kernels().target.num_sms} * config.num_warps;
   const std::int64_t lines = plan.batch() * lines_per_request(plan.grid(), config);
+  const int lines_of_tile = partial_tiles(plan.grid(), config).lines;
   CombineShape shape;
-  if (lines > room && partial_tiles(plan.grid(), config).lines % lines_at_once == 0) {
-    shape.lines_at_once = lines_at_once;
-    shape.warps = lines / lines_at_once;
-    return shape;
+  while (shape.lines_at_once < most_lines_at_once && lines > room * shape.lines_at_once &&
+         lines_of_tile % (2 * shape.lines_at_once) == 0) {
+    shape.lines_at_once *= 2;
   }
-  const bool has_chunks = config.segment_pieces > 0;
-  const int pieces =
-      has_chunks ? plan.grid().most_chunks : plan.grid().num_parts / plan.batch() + 1;
-  const int pieces_per_warp = has_chunks ? config.segment_pieces : 8;
-  while (shape.warps_per_line < num_warps && shape.warps_per_line * pieces_per_warp < pieces &&
-         lines * shape.warps_per_line * 2 <= room) {
+  while (shape.warps_per_line < config.num_warps && lines * shape.warps_per_line * 2 <= room)
     shape.warps_per_line *= 2;
-  }
-  shape.warps = lines * shape.warps_per_line;
+  shape.warps = lines / shape.lines_at_once * shape.warps_per_line;
   return shape;
 }
 

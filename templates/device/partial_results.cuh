@@ -1,8 +1,8 @@
 // How the partial results of split requests lie in memory: as the attention kernel holds them in
 // registers, so that whole lines of 128 values are stored and loaded, four to a lane. A kv head's
-// rows are cut into tiles; a tile is a row of lines. The attention kernel writes at least the lines
-// that hold rows of the call, and their states. What else is there may be read, and is never
-// stored.
+// rows are cut into tiles, a tile into row groups, whose lines follow each other in columns. The
+// attention kernel writes at least the lines that hold rows of the call, and their states. What
+// else is there may be read, and is never stored.
 #pragma once
 
 #include "device/config_types.cuh"
@@ -18,10 +18,20 @@ __device__ __forceinline__ long long tile_index(
   return (static_cast<long long>(piece) * num_kv_heads + kv_head) * partial.tiles + tile;
 }
 
+// Rows of a group, all of which each of its lines has.
+template <PartialOrder order>
+constexpr int group_rows = order == PartialOrder::rows           ? 1
+                           : order == PartialOrder::accumulators ? 16
+                                                                 : 8;
+
+// A line's columns.
+template <PartialOrder order>
+constexpr int line_columns = line_values / group_rows<order>;
+
 // Where this lane's four values of a line belong: value i to row row_of_value(i) of these, and
 // column_of_value(i) columns on.
 struct LinePlace {
-  int row[2];
+  int row[2];  // of the row group
   int column;
 };
 
@@ -35,41 +45,43 @@ __device__ constexpr int column_of_value(int i) {
   return order == PartialOrder::rows ? i : order == PartialOrder::accumulators ? i % 2 : i / 2 * 8;
 }
 
-// Where a row's state is among those of its tile: so that a lane's two rows are neighbours, the
+// rows: one row, a lane has four columns in a row.
+// accumulators: 16 rows, 8 columns as wgmma and mma hold them, two columns of rows lane / 4 and 8
+// further.
+// transposed: the same of the transposed result, 8 rows, 16 columns: columns lane / 4 and 8
+// further, two rows each.
+template <PartialOrder order>
+__device__ constexpr LinePlace place_in_line(int line_of_group, int lane) {
+  const int first_column = line_of_group * line_columns<order>;
+  return order == PartialOrder::rows ? LinePlace{{0, 0}, first_column + lane * 4}
+         : order == PartialOrder::accumulators
+             ? LinePlace{{lane / 4, lane / 4 + 8}, first_column + lane % 4 * 2}
+             : LinePlace{{lane % 4 * 2, lane % 4 * 2 + 1}, first_column + lane / 4};
+}
+
+// Where a row's state is among those of its group: so that a lane's two rows are neighbours, the
 // first at an even place.
 template <PartialOrder order>
 __device__ constexpr int state_place(int row) {
-  return order == PartialOrder::accumulators ? row / 16 * 16 + row % 8 * 2 + row / 8 % 2 : row;
+  return order == PartialOrder::accumulators ? row % 8 * 2 + row / 8 : row;
 }
 
-// Lines that hold further columns of the same rows are so many apart, and their columns.
+// The lanes that hold values of the same rows of a line: so many, and their lane numbers so far
+// apart.
 template <PartialOrder order>
-constexpr int line_step = order == PartialOrder::accumulators ? 4 : 1;
+constexpr int lanes_of_row = order == PartialOrder::rows           ? 32
+                             : order == PartialOrder::accumulators ? 4
+                                                                   : 8;
 template <PartialOrder order>
-constexpr int column_step = order == PartialOrder::rows           ? line_values
-                            : order == PartialOrder::accumulators ? 8
-                                                                  : 16;
+constexpr int rank_step = order == PartialOrder::transposed ? 4 : 1;
 
-// rows: a tile is one row; four columns in a row.
-// accumulators: 64 rows, lines count warps of 16 rows first, then eight columns; two columns of
-// rows lane / 4 and 8 further, as wgmma and mma hold a tile of 16 by 8.
-// transposed: the same of the transposed result, lines count warps of 16 columns, then eight rows,
-// then 64 columns; columns lane / 4 and 8 further, two rows each.
-template <PartialOrder order, int tile_rows>
-__device__ __forceinline__ LinePlace place_in_line(int line, int lane) {
-  LinePlace place = {};
-  const int warp = line % 4;
-  if constexpr (order == PartialOrder::rows) {
-    place.column = line * line_values + lane * 4;
-  } else if constexpr (order == PartialOrder::accumulators) {
-    place.row[0] = warp * 16 + lane / 4;
-    place.row[1] = place.row[0] + 8;
-    place.column = line / 4 * 8 + lane % 4 * 2;
-  } else {
-    constexpr int row_tiles = tile_rows / 8;
-    place.row[0] = line / 4 % row_tiles * 8 + lane % 4 * 2;
-    place.row[1] = place.row[0] + 1;
-    place.column = line / 4 / row_tiles * 64 + warp * 16 + lane / 4;
-  }
-  return place;
+template <PartialOrder order>
+__device__ constexpr int rank_in_row(int lane) {
+  return lane / rank_step<order> % lanes_of_row<order>;
+}
+
+// The lane of that rank among those that have a lane's rows.
+template <PartialOrder order>
+__device__ constexpr int lane_of_rank(int lane, int rank) {
+  return lane + (rank - rank_in_row<order>(lane)) * rank_step<order>;
 }

@@ -129,22 +129,24 @@ __device__ __forceinline__ void store_partial(
   const long long tile = tile_index(call.partial, call.num_kv_heads, range.piece, rows.kv_head,
                                     rows.first / block_rows);
   constexpr int lines = lines_of_tile(block_rows, config::head_dim_v);
-  Element* values = call.partial.out +
-                    (tile * lines + at.consumer * lines / 2 + at.warp) * line_values + at.lane * 4;
+  constexpr int lines_of_group = lines / (block_rows / group_rows<PartialOrder::accumulators>);
+  const long long first_line =
+      tile * lines + at.warp * lines_of_group + at.consumer * (lines_of_group / 2);
+  Element* values = call.partial.out + first_line * line_values + at.lane * 4;
   const float first = stored_factor<config::dtype>(softmax.sum[0]);
   const float second = stored_factor<config::dtype>(softmax.sum[1]);
 #pragma unroll
   for (int i = 0; i < half_columns / 8; ++i) {
     const float* value = &out[i * 8 / quarter_columns][i * 8 % quarter_columns / 2];
-    store_in_line<config::dtype>(values + i * 4 * line_values, value[0] * first, value[1] * first,
+    store_in_line<config::dtype>(values + i * line_values, value[0] * first, value[1] * first,
                                  value[2] * second, value[3] * second);
   }
   if (at.consumer == 0 && at.lane % 4 == 0) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = row_of(rows, at, half) % block_rows;
-      call.partial.states[tile * block_rows + state_place<PartialOrder::accumulators>(row)] = {
-          softmax.maximum[half], softmax.sum[half]};
+      constexpr PartialOrder order = PartialOrder::accumulators;
+      const int place = at.warp * group_rows<order> + state_place<order>(at.lane / 4 + half * 8);
+      call.partial.states[tile * block_rows + place] = {softmax.maximum[half], softmax.sum[half]};
     }
   }
 }

@@ -115,10 +115,10 @@ __device__ __forceinline__ void store_partial(const PagedDecodeArguments& call,
                                               const FinalOutput& out) {
   const long long tile = tile_index(call.partial, call.num_kv_heads, range.piece, blockIdx.y, 0);
   constexpr int lines = lines_of_tile(rows, config::head_dim_v);
-  constexpr int consumer_lines = lines / num_consumers;
-  Element* values = call.partial.out +
-                    (tile * lines + at.consumer * consumer_lines + at.warp) * line_values +
-                    at.lane * 4;
+  constexpr int lines_of_group = lines / row_tiles;
+  const long long first_line =
+      tile * lines + at.consumer * (lines_of_group / num_consumers) + at.warp;
+  Element* values = call.partial.out + first_line * line_values + at.lane * 4;
 #pragma unroll
   for (int j = 0; j < row_tiles; ++j) {
     const float even = stored_factor<config::dtype>(softmax.sum[j][0]);
@@ -126,7 +126,7 @@ __device__ __forceinline__ void store_partial(const PagedDecodeArguments& call,
 #pragma unroll
     for (int box = 0; box < boxes_per_consumer; ++box) {
       const float* value = &out[box][j * 4];
-      store_in_line<config::dtype>(values + (box * row_tiles + j) * 4 * line_values,
+      store_in_line<config::dtype>(values + (j * lines_of_group + box * 4) * line_values,
                                    value[0] * even, value[1] * odd, value[2] * even,
                                    value[3] * odd);
     }

@@ -91,8 +91,8 @@ struct CombineArguments {
   int seqlen_q;
   int num_kv_heads;
   int q_per_kv;
-  int lines_at_once;   // 1; or 4 if a tile's lines come in fours
-  int warps_per_line;  // that share the pieces of a line: a power of two, all a block's at most
+  int lines_at_once;   // of a warp: 1; or 2 or 4 if a tile's lines come in as many
+  int warps_per_line;  // that may share the pieces of a line: a power of two, all a block's at most
   const float* sinks;  // [num_q_heads], natural logarithms; used by kernels with sinks only
 };
 

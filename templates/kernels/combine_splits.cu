@@ -37,11 +37,11 @@ __device__ __forceinline__ void store_values(Element* out, int row, const float4
 }
 
 template <int lines_at_once>
-__device__ __forceinline__ void store_line(const Line& line, const Merged<lines_at_once>& merged) {
-  constexpr int num_rows = order == PartialOrder::rows ? 1 : 2;
+__device__ __forceinline__ void store_line(const Rows& rows, const Line& line,
+                                           const Merged<lines_at_once>& merged) {
 #pragma unroll
   for (int i = 0; i < num_rows; ++i) {
-    const RowPlace& place = line.rows[i];
+    const RowPlace& place = rows.places[i];
     if (place.out == nullptr)
       continue;
     const bool sees_nothing = merged.sum[i] == 0.0f;
@@ -50,46 +50,85 @@ __device__ __forceinline__ void store_line(const Line& line, const Merged<lines_
                                            place.sink, merged.maximum[i], merged.sum[i]));
 #pragma unroll
     for (int j = 0; j < lines_at_once; ++j) {
-      if (line.column + j * column_step<order> < config::head_dim_v)
-        store_values(place.out + j * column_step<order>, i, merged.values[j], scale);
+      const int column = line.column + j * line_columns<order>;
+      if (column < config::head_dim_v)
+        store_values(place.out + column, i, merged.values[j], scale);
     }
-    if (place.lse != nullptr) {
+    if (line.column == 0 && place.lse != nullptr) {
       *place.lse = sees_nothing ? negative_infinity()
                                 : (merged.maximum[i] + log2_approximate(merged.sum[i])) * ln_2;
     }
   }
 }
 
-// Only single lines are shared by warps.
+// How many warps take a share of a line's pieces, some eight each, or a segment: a power of two, as
+// its exponent, for divisions by it are many instructions.
+__device__ __forceinline__ int share_bits(const CombineArguments& arguments, int num_pieces) {
+  constexpr int pieces_per_warp = has_fixed_order ? config::segment_pieces : 8;
+  int bits = 0;
+  while (1 << bits < arguments.warps_per_line &&
+         (pieces_per_warp << bits) * arguments.batch < num_pieces)
+    ++bits;
+  return bits;
+}
+
+// How many times lines_at_once lines of the same rows a warp takes, for all to be taken at once:
+// likewise.
 template <int lines_at_once>
-__device__ __forceinline__ void combine(const CombineArguments& arguments) {
-  const int warps_per_line = lines_at_once == 1 ? arguments.warps_per_line : 1;
-  const int warp = threadIdx.x / 32;
-  const int lane = threadIdx.x % 32;
-  const int group = warp % warps_per_line;
-  const int per_block = config::num_warps / warps_per_line;
-  const unsigned count = static_cast<unsigned>(arguments.batch) * arguments.num_kv_heads *
-                         arguments.partial.tiles * (lines / lines_at_once);
-  // The same number of turns for all warps of a block: they meet in merge_warps.
-  for (unsigned first = blockIdx.x * per_block; first < count; first += gridDim.x * per_block) {
-    const unsigned index = first + warp / warps_per_line;
-    Line line = {};
-    if (index < count)
-      line = find_line<lines_at_once>(arguments, index, lane);
-    wait_for_attention();
-    Merged<lines_at_once> merged;
-    reset(merged);
-    if constexpr (has_fixed_order) {
-      merge_ordered(line, warps_per_line, group, lane, merged);
-    } else {
-      merge_pieces(line, group, warps_per_line, merged);
-      if constexpr (lines_at_once == 1) {
-        if (warps_per_line > 1)
-          merge_warps(warps_per_line, group, lane, merged);
-      }
+__device__ __forceinline__ int turn_bits(unsigned num_lines) {
+  constexpr int all = lines_per_group / lines_at_once;
+  int bits = 0;
+  while (all % (2 << bits) == 0 && num_lines >> bits > gridDim.x * config::num_warps)
+    ++bits;
+  return bits;
+}
+
+template <int lines_at_once>
+__device__ __forceinline__ void merge_line(const Rows& rows, const Line& line,
+                                           const LineShare& share, int warp, int lane,
+                                           WarpResults& results) {
+  Merged<lines_at_once> merged;
+  reset(merged);
+  if constexpr (has_fixed_order) {
+    merge_ordered(rows, line, share, warp, lane, results, merged);
+  } else {
+    merge_pieces(rows, line, share, lane, merged);
+    if constexpr (lines_at_once == 1) {
+      if (share.bits > 0)
+        merge_warps(share, warp, lane, results, merged);
     }
-    if (line.num_pieces > 0 && group == 0)
-      store_line(line, merged);
+  }
+  if (rows.num_pieces > 0 && share.first == 0)
+    store_line(rows, line, merged);
+}
+
+// Only single lines are shared by warps. `num_pieces` is that of all requests.
+template <int lines_at_once>
+__device__ __forceinline__ void combine(const CombineArguments& arguments, int num_pieces) {
+  __shared__ WarpResults results;
+  constexpr unsigned all = lines_per_group / lines_at_once;  // of a row group
+  const unsigned num_lines = static_cast<unsigned>(arguments.batch) * arguments.num_kv_heads *
+                             arguments.partial.tiles * groups * all;
+  const int shares = lines_at_once == 1 ? share_bits(arguments, num_pieces) : 0;
+  const int turns = shares == 0 ? turn_bits<lines_at_once>(num_lines) : 0;
+  const int warp = warp_uniform(threadIdx.x / 32);
+  const int lane = threadIdx.x % 32;
+  const LineShare share = {warp & ((1 << shares) - 1), shares};
+  const unsigned per_block = config::num_warps >> shares << turns;
+  // The same number of turns for all warps of a block: they meet in merge_warps.
+  for (unsigned first = blockIdx.x * per_block; first < num_lines; first += gridDim.x * per_block) {
+    const unsigned index = first + (warp >> shares << turns);
+    Rows rows = {};
+    if (index < num_lines)
+      rows = find_rows(arguments, index / all, lane);
+    if (num_pieces == 0)
+      return;
+    wait_for_attention();
+#pragma unroll 1
+    for (unsigned i = index; i < index + (1 << turns); ++i) {
+      const Line line = find_line(rows, i % all * lines_at_once, lane);
+      merge_line<lines_at_once>(rows, line, share, warp, lane, results);
+    }
   }
 }
 
@@ -97,12 +136,13 @@ __device__ __forceinline__ void combine(const CombineArguments& arguments) {
 
 extern "C" __global__ void __launch_bounds__(config::num_warps * 32, 1)
     combine_splits(const __grid_constant__ CombineArguments arguments) {
-  if (arguments.piece_offsets[arguments.batch] > 0) {
-    if (arguments.lines_at_once == 1 || most_lines_at_once == 1) {
-      combine<1>(arguments);
-    } else {
-      combine<most_lines_at_once>(arguments);
-    }
+  const int num_pieces = arguments.piece_offsets[arguments.batch];
+  if (arguments.lines_at_once == 1) {
+    combine<1>(arguments, num_pieces);
+  } else if (arguments.lines_at_once == 2) {
+    combine<most_lines_at_once == 1 ? 1 : 2>(arguments, num_pieces);
+  } else {
+    combine<most_lines_at_once>(arguments, num_pieces);
   }
   // Also where there is nothing to merge: what follows in the stream waits for this grid alone, and
   // must not begin before the attention kernel has ended.

@@ -109,7 +109,8 @@ class Sweep {
       std::vector<std::vector<double>> times(variants.size());
       for (int turn = 0; turn < turns; ++turn) {
         for (std::size_t i = 0; i < kernels.size(); ++i) {
-          const auto more = timer->time(kernels[i], 1, std::max(1, request_.repetitions / turns));
+          const auto more = timer->time(
+              kernels[i], {.warm_up = 1, .repetitions = std::max(1, request_.repetitions / turns)});
           times[i].insert(times[i].end(), more.begin(), more.end());
         }
       }
@@ -132,8 +133,8 @@ class Sweep {
       tried.failure = checker_.check(checked_, kernels).failure;
       for (const auto& timer : timers_) {
         if (tried.failure.empty()) {
-          tried.microseconds.push_back(
-              median(timer->time(kernels, 2, std::max(3, request_.repetitions / 4))));
+          tried.microseconds.push_back(median(timer->time(
+              kernels, {.warm_up = 2, .repetitions = std::max(3, request_.repetitions / 4)})));
         }
       }
     } catch (const std::exception& error) {

@@ -1,6 +1,8 @@
 #include "decode_timing.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "attnjit/target_device_query.hpp"
@@ -82,7 +84,7 @@ DecodeTimer::DecodeTimer(AttentionRuntime& runtime, const DecodeCase& decode_cas
       flush_(device, flush_bytes) {}
 
 std::vector<double> DecodeTimer::time(const std::shared_ptr<const PreparedDecode>& kernels,
-                                      int warm_up, int repetitions) {
+                                      const TimedReplays& replays) {
   const DecodeCase& decode_case = problem_.decode_case();
   DecodePlan plan(kernels, decode_case.batch(), decode_case.seqlen_q, problem_.max_seqlen());
   plan.update(problem_.device_seq_lens(), decode_case.batch(), stream_.handle());
@@ -92,12 +94,14 @@ std::vector<double> DecodeTimer::time(const std::shared_ptr<const PreparedDecode
   };
   run();
   const DeviceGraph graph(stream_, run);
-  for (int i = 0; i < warm_up; ++i) {
+  for (int i = 0; i < replays.warm_up; ++i) {
     replay(graph, stream_, flush_);
   }
+  stream_.synchronize();
+  std::this_thread::sleep_for(replays.rest);
   std::vector<double> times;
-  times.reserve(static_cast<std::size_t>(repetitions));
-  for (int i = 0; i < repetitions; ++i) {
+  times.reserve(static_cast<std::size_t>(replays.repetitions));
+  for (int i = 0; i < replays.repetitions; ++i) {
     times.push_back(replay(graph, stream_, flush_));
   }
   stream_.synchronize();
@@ -106,10 +110,12 @@ std::vector<double> DecodeTimer::time(const std::shared_ptr<const PreparedDecode
 
 DecodeTiming time_decode(AttentionRuntime& runtime, const DecodeCase& decode_case, int device,
                          int repetitions) {
-  constexpr int warm_up = 3;
+  // A card above its power limit lowers its clocks after some 25 ms and raises them again within
+  // 400 ms: no case pays for the one before, or for making its data.
+  constexpr std::chrono::milliseconds rest(500);
   DecodeTimer timer(runtime, decode_case, device);
-  std::vector<double> times =
-      timer.time(runtime.prepare_decode(decode_case.descriptor, device), warm_up, repetitions);
+  std::vector<double> times = timer.time(runtime.prepare_decode(decode_case.descriptor, device),
+                                         {.warm_up = 3, .rest = rest, .repetitions = repetitions});
   std::sort(times.begin(), times.end());
   DecodeTiming timing;
   timing.median_microseconds = times[times.size() / 2];

@@ -2,6 +2,7 @@
 // the whole call (attention and combine; the plan is made before). One thread at a time.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -42,6 +43,13 @@ DevicePeak query_device_peak(int device);
 // The least time in microseconds that `work` takes on `peak`.
 double roofline_microseconds(const DecodeWork& work, const DevicePeak& peak);
 
+// So many replays that are timed, after `warm_up` and a rest of the GPU.
+struct TimedReplays {
+  int warm_up = 0;
+  std::chrono::milliseconds rest = std::chrono::milliseconds(0);
+  int repetitions = 0;
+};
+
 // A case on the GPU, to time any kernels of its descriptor on the same data.
 class DecodeTimer {
  public:
@@ -49,9 +57,9 @@ class DecodeTimer {
 
   DecodeTimer(const DecodeTimer&) = delete;  // the problem points into it
 
-  // Microseconds of each of `repetitions` replays, after `warm_up` more.
-  std::vector<double> time(const std::shared_ptr<const PreparedDecode>& kernels, int warm_up,
-                           int repetitions);
+  // Microseconds of each timed replay.
+  std::vector<double> time(const std::shared_ptr<const PreparedDecode>& kernels,
+                           const TimedReplays& replays);
 
  private:
   DeviceStream stream_;
