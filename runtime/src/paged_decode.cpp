@@ -87,8 +87,9 @@ CombineShape shape_combine(const DecodePlan& plan) {
          lines_of_tile % (2 * shape.lines_at_once) == 0) {
     shape.lines_at_once *= 2;
   }
-  while (shape.warps_per_line < config.num_warps && lines * shape.warps_per_line * 2 <= room)
+  while (shape.warps_per_line < config.num_warps && lines * shape.warps_per_line * 2 <= room) {
     shape.warps_per_line *= 2;
+  }
   shape.warps = lines / shape.lines_at_once * shape.warps_per_line;
   return shape;
 }
