@@ -195,6 +195,11 @@ CombineConfig select_combine(const AttentionDescriptor& descriptor, const Target
   return config;
 }
 
+// Eight columns a thread, whole rows to a block.
+MergeStatesConfig select_merge(const AttentionDescriptor& descriptor) {
+  return {.dtype = descriptor.dtype_out, .head_dim_v = descriptor.head_dim_v, .num_threads = 256};
+}
+
 // A partial result is written once and read once. Rows that only fill a tile up do not count: few
 // are written.
 int piece_units(const AttentionDescriptor& descriptor, int block_n) {
@@ -288,6 +293,7 @@ EffectiveMask effective_mask(const AttentionDescriptor& descriptor) {
 std::vector<KernelConfig> configure_decode(const AttentionDescriptor& descriptor,
                                            const TargetDevice& device, const TuningKnobs& knobs) {
   validate(descriptor);
+  require_operation(descriptor, Operation::decode);
   std::vector<Violation> violations;
   KernelConfig attention = configure_attention(descriptor, device, knobs, violations);
   CombineConfig combine = select_combine(descriptor, device, attention);
@@ -315,6 +321,9 @@ std::vector<KernelConfig> configure_tuned(const AttentionDescriptor& descriptor,
 std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
                                          const TargetDevice& device) {
   validate(descriptor);
+  if (descriptor.operation == Operation::merge_states) {
+    return {select_merge(descriptor)};
+  }
   const TunedRow* row = find_tuned_row(descriptor, device);
   return row != nullptr ? configure_tuned(descriptor, device, *row)
                         : configure_decode(descriptor, device, {});
@@ -323,6 +332,7 @@ std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
 std::vector<KernelCandidate> attention_candidates(const AttentionDescriptor& descriptor,
                                                   const TargetDevice& device) {
   validate(descriptor);
+  require_operation(descriptor, Operation::decode);
   std::vector<KernelCandidate> candidates;
   for (const AttentionKernel kernel : attention_kernels) {
     candidates.push_back({std::string(to_string(kernel)), unmet_by(kernel, descriptor, device)});

@@ -177,8 +177,11 @@ const std::array legality = {
 };
 
 const std::array support = {
-    DescriptorRule{"operation", "only decode is served", "use operation decode",
-                   [](D d) { return d.operation != Operation::decode; }},
+    DescriptorRule{"operation", "only decode and merge_states are served", "use one of these",
+                   [](D d) {
+                     return d.operation != Operation::decode &&
+                            d.operation != Operation::merge_states;
+                   }},
     DescriptorRule{"dtype_q", "only bf16 and fp16 are served", "cast q to bf16 or fp16",
                    [](D d) { return !is_half(d.dtype_q); }},
     DescriptorRule{"dtype_kv", "must equal dtype_q", "store the KV cache in the type of q",

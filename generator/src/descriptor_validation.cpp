@@ -77,6 +77,16 @@ std::vector<Violation> find_violations(const AttentionDescriptor& descriptor,
   return violations;
 }
 
+void require_operation(const AttentionDescriptor& descriptor, Operation wanted) {
+  if (descriptor.operation != wanted) {
+    throw DescriptorError(
+        {{"operation", value_of(descriptor, "operation"),
+          fmt::format("must be {} here", to_string(wanted)),
+          fmt::format("pass a descriptor of operation {}, or call what serves this one",
+                      to_string(wanted))}});
+  }
+}
+
 void validate(const AttentionDescriptor& descriptor) {
   for (const auto rules : {legality_rules(), support_rules()}) {
     std::vector<Violation> violations = find_violations(descriptor, rules);

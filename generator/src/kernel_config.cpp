@@ -65,6 +65,11 @@ std::string describe_fields(const ScheduleConfig& config) {
                      describe_chunks(config.chunk_blocks));
 }
 
+std::string describe_fields(const MergeStatesConfig& config) {
+  return fmt::format("{} {} threads {}", to_string(config.dtype), config.head_dim_v,
+                     config.num_threads);
+}
+
 constexpr int wgmma_rows = 64;  // M of wgmma: tokens of a swapped tile, query rows of a seesaw's
 constexpr int seesaw_tokens = 64;
 
@@ -138,6 +143,8 @@ std::string_view to_string(KernelRole role) {
       return "combine";
     case KernelRole::schedule:
       return "schedule";
+    case KernelRole::merge:
+      return "merge";
   }
   return "";
 }

@@ -24,6 +24,10 @@ KernelTemplate template_for(const ScheduleConfig& config) {
   return {"schedule_decode", KernelRole::schedule, config.num_threads, 0};
 }
 
+KernelTemplate template_for(const MergeStatesConfig& config) {
+  return {"merge_states", KernelRole::merge, config.num_threads, 0};
+}
+
 }  // namespace
 
 KernelTemplate template_of(const KernelConfig& config) {

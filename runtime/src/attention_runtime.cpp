@@ -4,25 +4,52 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "attnjit/config_selection.hpp"
 #include "attnjit/descriptor_json.hpp"
+#include "attnjit/descriptor_validation.hpp"
 #include "attnjit/target_device_query.hpp"
 #include "stream_capture.hpp"
 
 namespace attnjit {
+namespace {
+
+void refuse_capture(const AttentionDescriptor& descriptor, int device, CUstream_st* stream,
+                    std::string_view prepare) {
+  if (is_capturing(stream)) {
+    throw ColdKernelError(fmt::format(
+        "the kernels of {} are not ready on device {} and the stream is being captured into a "
+        "graph, where nothing can be compiled or loaded; fix: call {} before the capture",
+        to_json(descriptor), device, prepare));
+  }
+}
+
+}  // namespace
+
 struct AttentionRuntime::State {
   using Key = std::pair<std::string, int>;  // descriptor as JSON, device
 
   explicit State(const KernelProviderOptions& options) : provider(options) {}
 
   KernelProvider provider;
-  mutable std::shared_mutex mutex;  // guards the two below; never held while compiling
+  mutable std::shared_mutex mutex;  // guards what follows; never held while compiling
   std::map<Key, std::shared_ptr<const PreparedDecode>> prepared;
+  std::map<Key, std::shared_ptr<const PreparedMerge>> merges;
   std::map<std::string, std::shared_ptr<LoadedCubin>> cubins;  // by key digest
+
+  // Null if there is none.
+  template <typename Prepared>
+  std::shared_ptr<const Prepared> find(const std::map<Key, std::shared_ptr<const Prepared>>& ready,
+                                       const AttentionDescriptor& descriptor, int device) const {
+    const Key key(to_json(descriptor), device);
+    const std::shared_lock lock(mutex);
+    const auto found = ready.find(key);
+    return found == ready.end() ? nullptr : found->second;
+  }
 
   std::shared_ptr<LoadedCubin> load(const KernelConfig& config, const TargetDevice& target) {
     const ProvidedKernel provided = provider.provide(config, target);
@@ -48,10 +75,7 @@ KernelProvider& AttentionRuntime::provider() {
 
 std::shared_ptr<const PreparedDecode> AttentionRuntime::find_decode(
     const AttentionDescriptor& descriptor, int device) const {
-  const State::Key key(to_json(descriptor), device);
-  const std::shared_lock lock(state_->mutex);
-  const auto found = state_->prepared.find(key);
-  return found == state_->prepared.end() ? nullptr : found->second;
+  return state_->find(state_->prepared, descriptor, device);
 }
 
 std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
@@ -83,6 +107,7 @@ std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
   if (auto ready = find_decode(descriptor, device)) {
     return ready;
   }
+  require_operation(descriptor, Operation::decode);
   const TargetDevice target = query_target_device(device);
   auto prepared = prepare_decode(descriptor, select_configs(descriptor, target), device);
   const std::unique_lock lock(state_->mutex);
@@ -95,14 +120,36 @@ std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
   if (auto ready = find_decode(descriptor, device)) {
     return ready;
   }
-  if (is_capturing(stream)) {
-    throw ColdKernelError(fmt::format(
-        "the kernels of {} are not ready on device {} and the stream is being captured into a "
-        "graph, "
-        "where nothing can be compiled or loaded; fix: call prepare_decode before the capture",
-        to_json(descriptor), device));
-  }
+  refuse_capture(descriptor, device, stream, "prepare_decode");
   return prepare_decode(descriptor, device);
+}
+
+std::shared_ptr<const PreparedMerge> AttentionRuntime::prepare_merge(
+    const AttentionDescriptor& descriptor, int device) {
+  if (auto ready = state_->find(state_->merges, descriptor, device)) {
+    return ready;
+  }
+  require_operation(descriptor, Operation::merge_states);
+  const TargetDevice target = query_target_device(device);
+  const KernelConfig config = select_configs(descriptor, target).front();
+  auto prepared = std::make_shared<PreparedMerge>();
+  prepared->descriptor = descriptor;
+  prepared->device = device;
+  prepared->config = std::get<MergeStatesConfig>(config);
+  prepared->cubin = state_->load(config, target);
+  prepared->kernel = prepared->cubin->on_device(device);
+  const std::unique_lock lock(state_->mutex);
+  return state_->merges.emplace(State::Key(to_json(descriptor), device), std::move(prepared))
+      .first->second;
+}
+
+std::shared_ptr<const PreparedMerge> AttentionRuntime::prepare_merge(
+    const AttentionDescriptor& descriptor, int device, CUstream_st* stream) {
+  if (auto ready = state_->find(state_->merges, descriptor, device)) {
+    return ready;
+  }
+  refuse_capture(descriptor, device, stream, "prepare_merge");
+  return prepare_merge(descriptor, device);
 }
 
 }  // namespace attnjit

@@ -53,4 +53,13 @@ TEST_CASE("the rendered config headers of latent decode are the recorded ones") 
   CHECK(seen.size() == 5);
 }
 
+TEST_CASE("the rendered config header of a merge is the recorded one") {
+  AttentionDescriptor descriptor;
+  descriptor.operation = Operation::merge_states;
+  const TargetDevice device = find_target_device("h200").value();
+  const KernelConfig config = select_configs(descriptor, device).front();
+  check_golden(render(config, device, TemplateLibrary::embedded()).name,
+               render_config_header(config));
+}
+
 }  // namespace

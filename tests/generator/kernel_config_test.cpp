@@ -31,6 +31,7 @@ TEST_CASE("the JSON of a config holds the kernel's name and every field") {
   check_json_holds_every_field<SeesawDecodeConfig>();
   check_json_holds_every_field<CombineConfig>();
   check_json_holds_every_field<ScheduleConfig>();
+  check_json_holds_every_field<MergeStatesConfig>();
   CHECK(to_json(KernelConfig(
             CombineConfig{DataType::fp16, 512, PartialOrder::accumulators, 64, 16, 4, true})) ==
         "{\"kernel\":\"combine_splits\",\"dtype\":\"fp16\",\"head_dim_v\":512,"
@@ -45,9 +46,11 @@ TEST_CASE("each kernel has its role") {
   CHECK(role_of(SeesawDecodeConfig{}) == KernelRole::attention);
   CHECK(role_of(CombineConfig{}) == KernelRole::combine);
   CHECK(role_of(ScheduleConfig{}) == KernelRole::schedule);
+  CHECK(role_of(MergeStatesConfig{}) == KernelRole::merge);
   CHECK(to_string(KernelRole::attention) == "attention");
   CHECK(to_string(KernelRole::combine) == "combine");
   CHECK(to_string(KernelRole::schedule) == "schedule");
+  CHECK(to_string(KernelRole::merge) == "merge");
 }
 
 TEST_CASE("a config is described in one short line") {

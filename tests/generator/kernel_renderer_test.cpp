@@ -23,7 +23,10 @@ TargetDevice h200() {
 std::vector<KernelConfig> some_configs() {
   AttentionDescriptor descriptor;
   descriptor.max_seqlen_q = 2;
-  return select_configs(descriptor, h200());
+  std::vector<KernelConfig> configs = select_configs(descriptor, h200());
+  descriptor.operation = Operation::merge_states;
+  configs.push_back(select_configs(descriptor, h200()).front());
+  return configs;
 }
 
 RenderedKernel render_embedded(const KernelConfig& config) {

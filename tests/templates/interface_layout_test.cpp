@@ -7,6 +7,7 @@
 #include "attnjit/nvrtc_compiler.hpp"
 #include "catch.hpp"
 #include "interface/decode_schedule.h"
+#include "interface/merge_states_arguments.h"
 #include "interface/paged_decode_arguments.h"
 #include "interface/tensor_map.h"
 
@@ -94,6 +95,21 @@ std::string combine_assertions() {
          ATTNJIT_MEMBER(CombineArguments, warps_per_line) + ATTNJIT_MEMBER(CombineArguments, sinks);
 }
 
+std::string merge_assertions() {
+  return ATTNJIT_SIZE(StateStrides) + ATTNJIT_MEMBER(StateStrides, out_token) +
+         ATTNJIT_MEMBER(StateStrides, out_head) + ATTNJIT_MEMBER(StateStrides, lse_token) +
+         ATTNJIT_MEMBER(StateStrides, lse_head) + ATTNJIT_SIZE(PartialAttentionArguments) +
+         ATTNJIT_MEMBER(PartialAttentionArguments, out) +
+         ATTNJIT_MEMBER(PartialAttentionArguments, lse) +
+         ATTNJIT_MEMBER(PartialAttentionArguments, strides) + ATTNJIT_SIZE(MergeStatesArguments) +
+         ATTNJIT_MEMBER(MergeStatesArguments, partials) +
+         ATTNJIT_MEMBER(MergeStatesArguments, out) + ATTNJIT_MEMBER(MergeStatesArguments, lse) +
+         ATTNJIT_MEMBER(MergeStatesArguments, strides) +
+         ATTNJIT_MEMBER(MergeStatesArguments, num_rows) +
+         ATTNJIT_MEMBER(MergeStatesArguments, num_heads) +
+         ATTNJIT_MEMBER(MergeStatesArguments, num_partials);
+}
+
 std::string tensor_map_assertions() {
   return ATTNJIT_SIZE(TensorMap) + assert_equal("(int)Swizzle::b128", std::size_t{3}) +
          assert_equal("sizeof(Swizzle)", sizeof(Swizzle));
@@ -103,6 +119,7 @@ std::string tensor_map_assertions() {
 std::string refusal(const std::string& assertions, const char* arch) {
   const std::string source =
       "#include \"interface/decode_schedule.h\"\n"
+      "#include \"interface/merge_states_arguments.h\"\n"
       "#include \"interface/paged_decode_arguments.h\"\n"
       "#include \"interface/tensor_map.h\"\n"
       "using namespace attnjit::kernel_interface;\n" +
@@ -121,7 +138,8 @@ std::string refusal(const std::string& assertions, const char* arch) {
 
 TEST_CASE("the argument structs lie alike under the host compiler and NVRTC") {
   const std::string assertions = schedule_assertions() + stride_assertions() + decode_assertions() +
-                                 combine_assertions() + tensor_map_assertions();
+                                 combine_assertions() + merge_assertions() +
+                                 tensor_map_assertions();
   CHECK(refusal(assertions, "sm_80") == "");
   CHECK(refusal(assertions, "sm_90a") == "");
 }

@@ -14,6 +14,7 @@
 #include "attnjit/descriptor_validation.hpp"
 #include "attnjit/kernel_key.hpp"
 #include "attnjit/kernel_renderer.hpp"
+#include "attnjit/merge_states.hpp"
 #include "attnjit/model_plan.hpp"
 #include "attnjit/nvrtc_compiler.hpp"
 #include "catch.hpp"
@@ -231,6 +232,20 @@ TEST_CASE("kernels that gather rows compile for Hopper without local memory") {
 }
 
 // Each takes registers of its own; which are short where, only all of them together show.
+TEST_CASE("merges of states compile for every architecture without local memory") {
+  const TemplateLibrary library = TemplateLibrary::embedded();
+  Kernels kernels;
+  for (const DataType dtype : {DataType::bf16, DataType::fp16}) {
+    for (const int head_dim : {8, 64, 80, 128, 512, 576}) {
+      for (const char* arch : architectures) {
+        add_kernels({"merge", merge_states_descriptor(head_dim, dtype)}, arch, library, kernels);
+      }
+    }
+  }
+  CHECK(kernels.distinct.size() == 2 * 6 * std::size(architectures));
+  check_all_compile(kernels);
+}
+
 TEST_CASE("windows, sinks and batch-invariant cuts compile together without local memory") {
   const TemplateLibrary library = TemplateLibrary::embedded();
   Kernels kernels;

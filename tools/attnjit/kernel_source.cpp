@@ -38,9 +38,11 @@ TargetDevice find_one_target(const TargetArguments& arguments) {
   return targets.front();
 }
 
+// Without a role, the first kernel.
 KernelConfig select_role(const AttentionDescriptor& descriptor, const TargetDevice& target,
-                         KernelRole role) {
+                         std::optional<KernelRole> wanted) {
   const std::vector<KernelConfig> configs = select_configs(descriptor, target);
+  const KernelRole role = wanted.value_or(role_of(configs.front()));
   std::vector<std::string_view> roles;
   for (const KernelConfig& config : configs) {
     if (role_of(config) == role) {
@@ -55,8 +57,7 @@ KernelConfig select_role(const AttentionDescriptor& descriptor, const TargetDevi
 KernelSource render_descriptor(const AttentionDescriptor& descriptor,
                                const SourceRequest& request) {
   const TargetDevice target = find_one_target(request.target);
-  const KernelConfig config =
-      select_role(descriptor, target, request.role.value_or(KernelRole::attention));
+  const KernelConfig config = select_role(descriptor, target, request.role);
   return {.kernel = render(config, target, TemplateLibrary::open(request.templates)), .key = ""};
 }
 

@@ -18,7 +18,7 @@ struct SourceRequest {
   PlanOptions deployment;  // of a model
   std::optional<int> layer;        // of a model; needed if its layers differ
   std::optional<Phase> phase;      // of a model; decode if unset
-  std::optional<KernelRole> role;  // of a descriptor's kernels; attention if unset
+  std::optional<KernelRole> role;  // of a descriptor's kernels; the first if unset
   TargetArguments target;
   std::filesystem::path templates;        // see TemplateLibrary::open
   std::filesystem::path cache_directory;  // see resolve_cache_directory

@@ -56,6 +56,9 @@ std::span<const DescriptorRule> support_rules();
 std::vector<Violation> find_violations(const AttentionDescriptor& descriptor,
                                        std::span<const DescriptorRule> rules);
 
+// Throws DescriptorError unless the descriptor's operation is `wanted`.
+void require_operation(const AttentionDescriptor& descriptor, Operation wanted);
+
 // Throws DescriptorError listing all broken legality rules or, if there are none, all broken
 // support rules.
 void validate(const AttentionDescriptor& descriptor);

@@ -110,8 +110,17 @@ struct ScheduleConfig {
   friend bool operator==(const ScheduleConfig&, const ScheduleConfig&) = default;
 };
 
+// templates/kernels/merge_states.cu: merges attention over parts of the keys by their LSE.
+struct MergeStatesConfig {
+  DataType dtype = DataType::bf16;  // of the parts and of out
+  int head_dim_v = 0;
+  int num_threads = 0;
+
+  friend bool operator==(const MergeStatesConfig&, const MergeStatesConfig&) = default;
+};
+
 using KernelConfig = std::variant<PagedDecodeConfig, SwappedDecodeConfig, SeesawDecodeConfig,
-                                  CombineConfig, ScheduleConfig>;
+                                  CombineConfig, ScheduleConfig, MergeStatesConfig>;
 
 // What every attention kernel over a paged cache takes from the descriptor alone.
 template <typename Config, typename Visitor>
@@ -186,6 +195,13 @@ void for_each_field(const ScheduleConfig& config, Visitor&& visit) {
   visit("chunk_blocks", config.chunk_blocks, chunk_blocks_comment);
 }
 
+template <typename Visitor>
+void for_each_field(const MergeStatesConfig& config, Visitor&& visit) {
+  visit("dtype", config.dtype, "element type of the parts and of out");
+  visit("head_dim_v", config.head_dim_v, "columns of out");
+  visit("num_threads", config.num_threads, "threads of a block");
+}
+
 // What the launch of an attention kernel over a schedule follows from.
 struct DecodeTile {
   int block_m = 0;  // query rows per thread block
@@ -199,7 +215,7 @@ struct DecodeTile {
 DecodeTile decode_tile(const KernelConfig& config);
 
 // Which stage of an operation a kernel serves.
-enum class KernelRole { attention, combine, schedule };
+enum class KernelRole { attention, combine, schedule, merge };
 std::string_view to_string(KernelRole);
 KernelRole role_of(const KernelConfig& config);
 

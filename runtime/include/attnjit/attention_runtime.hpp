@@ -1,6 +1,6 @@
 // The library's front door for launching: a descriptor becomes kernels that are ready on a device
-// (prepare, may compile), which paged_decode.hpp and flash_mla.hpp then run (never compile).
-// Thread-safe. What it prepares stays loaded until the process ends.
+// (prepare, may compile), which paged_decode.hpp, flash_mla.hpp and merge_states.hpp then run
+// (never compile). Thread-safe. What it prepares stays loaded until the process ends.
 #pragma once
 
 #include <memory>
@@ -39,6 +39,15 @@ struct PreparedDecode {
   std::vector<std::shared_ptr<LoadedCubin>> cubins;  // own what the kernels point to
 };
 
+// The kernel of a merge_states descriptor, loaded on one device. Cheap to copy; immutable.
+struct PreparedMerge {
+  AttentionDescriptor descriptor;
+  int device = 0;  // CUDA ordinal
+  MergeStatesConfig config;
+  LoadedKernel kernel;
+  std::shared_ptr<LoadedCubin> cubin;  // owns what the kernel points to
+};
+
 class AttentionRuntime {
  public:
   // Opens templates, cache and NVRTC as KernelProvider does. Touches no GPU yet.
@@ -65,6 +74,12 @@ class AttentionRuntime {
   // Null unless the kernels are ready on `device`. Never compiles, loads or touches the GPU.
   std::shared_ptr<const PreparedDecode> find_decode(const AttentionDescriptor& descriptor,
                                                     int device) const;
+
+  // The same for the kernel of merge_states.hpp. Throws as prepare_decode does.
+  std::shared_ptr<const PreparedMerge> prepare_merge(const AttentionDescriptor& descriptor,
+                                                     int device);
+  std::shared_ptr<const PreparedMerge> prepare_merge(const AttentionDescriptor& descriptor,
+                                                     int device, CUstream_st* stream);
 
   KernelProvider& provider();
 
