@@ -154,6 +154,21 @@ TEST_CASE("prefill alone is refused by name") {
   }
 }
 
+TEST_CASE("another operation's descriptor is refused by name") {
+  const CommandOutput output =
+      run_attnjit(R"(explain '{"operation": "merge_states"}' --arch h200)");
+  CHECK(output.exit_code == 3);
+  CHECK(holds(output.err, "operation = merge_states: must be decode here; fix: "));
+}
+
+TEST_CASE("a merge has one kernel, which src shows without --kernel") {
+  const std::string merge = R"(src '{"operation": "merge_states"}' --arch h200 --stage config)";
+  CHECK(holds(run_attnjit(merge).out, "constexpr int head_dim_v = 128;"));
+  const CommandOutput refused = run_attnjit(merge + " --kernel attention");
+  CHECK(refused.exit_code == 2);
+  CHECK(holds(refused.err, "kernel = attention: this operation has only merge; fix: "));
+}
+
 TEST_CASE("fields of a model that were not understood are told") {
   const TemporaryDirectory directory;
   const std::string file = (directory.path() / "config.json").string();

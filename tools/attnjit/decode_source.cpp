@@ -109,6 +109,7 @@ PlannedDecodes find_decodes(const PlanArguments& arguments) {
     refuse_deployment(arguments.options, "a descriptor");
     refuse_option(arguments.options.phases != PlanOptions{}.phases, "--phases", "a descriptor");
     validate(*descriptor);
+    require_operation(*descriptor, Operation::decode);
     PlannedDecodes decodes;
     decodes.served.emplace_back().descriptor = *descriptor;
     return decodes;
