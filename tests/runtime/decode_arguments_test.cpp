@@ -1,11 +1,11 @@
 // The checks of a decode launch, and how views become strides. None of it needs a GPU.
 #include "decode_arguments.hpp"
 
-#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "bad_call.hpp"
 #include "catch.hpp"
 
 namespace attnjit {
@@ -38,19 +38,10 @@ DecodeCall legal_call() {
 
 std::vector<Violation> violations_of(const AttentionDescriptor& descriptor,
                                      const DecodeCall& call) {
-  try {
-    check_decode_call(descriptor, call, 2, 3);
-  } catch (const ArgumentError& error) {
-    return error.violations();
-  }
-  return {};
+  return test::violations_of([&] { check_decode_call(descriptor, call, 2, 3); });
 }
 
-struct BadCall {
-  std::string field;
-  std::string rule;
-  std::function<void(DecodeCall&)> spoil;
-};
+using BadCall = test::BadCall<DecodeCall>;
 
 TEST_CASE("a legal decode call passes, with and without lse") {
   DecodeCall call = legal_call();
@@ -102,16 +93,8 @@ TEST_CASE("each bad argument of a decode call is named with its rule") {
       {"softmax_scale", "must be finite",
        [](DecodeCall& c) { c.softmax_scale = std::numeric_limits<float>::quiet_NaN(); }},
   };
-  for (const BadCall& bad : bad_calls) {
-    DecodeCall call = legal_call();
-    bad.spoil(call);
-    const std::vector<Violation> violations = violations_of(gqa(), call);
-    INFO(bad.field << ": " << bad.rule);
-    REQUIRE(violations.size() == 1);
-    CHECK(violations[0].field == bad.field);
-    CHECK(violations[0].rule.find(bad.rule) != std::string::npos);
-    CHECK_FALSE(violations[0].fix.empty());
-  }
+  test::check_bad_calls(bad_calls, legal_call(),
+                        [](const DecodeCall& call) { check_decode_call(gqa(), call, 2, 3); });
 }
 
 TEST_CASE("all violations of a decode call are listed at once") {
@@ -172,15 +155,9 @@ TEST_CASE("sinks must be given where the descriptor has them, one contiguous fp3
       {"sinks", "4-byte aligned",
        [](DecodeCall& c) { c.sinks.data = reinterpret_cast<void*>(std::uintptr_t{0x1002}); }},
   };
-  for (const BadCall& bad : bad_calls) {
-    DecodeCall spoilt = call;
-    bad.spoil(spoilt);
-    violations = violations_of(descriptor, spoilt);
-    INFO(bad.rule);
-    REQUIRE(violations.size() == 1);
-    CHECK(violations[0].field == bad.field);
-    CHECK(violations[0].rule.find(bad.rule) != std::string::npos);
-  }
+  test::check_bad_calls(bad_calls, call, [&](const DecodeCall& spoilt) {
+    check_decode_call(descriptor, spoilt, 2, 3);
+  });
 }
 
 TEST_CASE("cache strides follow the layout tag and the rank") {

@@ -3,7 +3,6 @@
 // decode. Runs without compiling or allocating; thread-safe.
 #pragma once
 
-#include <memory>
 #include <span>
 
 #include "attnjit/argument_error.hpp"
@@ -22,8 +21,9 @@ AttentionDescriptor merge_states_descriptor(int head_dim, DataType dtype = DataT
 struct PartialAttention {
   TensorView out;  // [tokens, num_heads, head_dim], 16-byte aligned, stride 1 in the last
                    // dimension, other strides multiples of 8
-  TensorView lse;  // fp32 [tokens, num_heads], any strides, natural logarithm, without a sink; -inf
-                   // or +inf where the part has no key for a row: its out may hold anything there
+  TensorView lse;  // fp32 [tokens, num_heads], natural logarithm, without a sink; strides not
+                   // negative. -inf or +inf where the part has no key for a row: its out may hold
+                   // anything there
 };
 
 struct MergeStatesCall {
