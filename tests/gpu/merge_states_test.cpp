@@ -55,9 +55,11 @@ std::string describe(const Example& example) {
          " parts, result in " + std::to_string(example.result_part);
 }
 
-// Of normal fp16 numbers.
+// Of finite fp16 numbers, 0 and subnormal ones too.
 double from_fp16(std::uint16_t bits) {
-  const double magnitude = std::ldexp(1024 + bits % 1024, bits / 1024 % 32 - 25);
+  const int exponent = bits / 1024 % 32;
+  const double magnitude =
+      std::ldexp((exponent == 0 ? 0 : 1024) + bits % 1024, std::max(exponent, 1) - 25);
   return bits < 0x8000 ? magnitude : -magnitude;
 }
 
