@@ -4,6 +4,19 @@
 
 enum class DataType { bf16, fp16, fp32, fp8_e4m3, uint8 };
 enum class ValueSource { separate, prefix_of_k };
-enum class MaskKind { none, causal, sliding_window, materialized_bool, materialized_additive };
+enum class MaskKind {
+  none,
+  causal,
+  sliding_window,
+  chunked,
+  chunked_causal,
+  prefix_lm,
+  document,
+  tree,
+  materialized_bool,
+  materialized_additive,
+  materialized_bits
+};
+enum class ScoreModifier { none, softcap, alibi };
 enum class KvCopy { tensor, gather };
 enum class PartialOrder { rows, accumulators, transposed };

@@ -119,8 +119,34 @@ struct MergeStatesConfig {
   friend bool operator==(const MergeStatesConfig&, const MergeStatesConfig&) = default;
 };
 
+// templates/kernels/prefill_sm80.cu: attention of many query tokens over ragged, dense or paged
+// keys, mma.sync + cp.async.
+struct PrefillConfig {
+  DataType dtype = DataType::bf16;  // of q, k, v and out
+  int head_dim_qk = 0;
+  int head_dim_v = 0;
+  int q_per_kv = 0;
+  int page_size = 0;
+  ValueSource value_source = ValueSource::separate;
+  MaskKind mask = MaskKind::causal;
+  int window_left = -1;
+  int window_right = -1;
+  int chunk_size = 0;
+  DataType dtype_mask = DataType::uint8;
+  ScoreModifier score_modifier = ScoreModifier::none;
+  int sparsity_block = 0;
+  bool has_sinks = false;
+  int block_m = 0;
+  int block_n = 0;
+  int num_warps = 0;
+  int column_warps = 0;
+  int shared_memory_bytes = 0;
+
+  friend bool operator==(const PrefillConfig&, const PrefillConfig&) = default;
+};
+
 using KernelConfig = std::variant<PagedDecodeConfig, SwappedDecodeConfig, SeesawDecodeConfig,
-                                  CombineConfig, ScheduleConfig, MergeStatesConfig>;
+                                  CombineConfig, ScheduleConfig, MergeStatesConfig, PrefillConfig>;
 
 // What every attention kernel over a paged cache takes from the descriptor alone.
 template <typename Config, typename Visitor>
@@ -202,6 +228,29 @@ void for_each_field(const MergeStatesConfig& config, Visitor&& visit) {
   visit("num_threads", config.num_threads, "threads of a block");
 }
 
+template <typename Visitor>
+void for_each_field(const PrefillConfig& config, Visitor&& visit) {
+  visit("dtype", config.dtype, "element type of q, k, v and out");
+  visit("head_dim_qk", config.head_dim_qk, "columns of q and k");
+  visit("head_dim_v", config.head_dim_v, "columns of v and out");
+  visit("q_per_kv", config.q_per_kv, "query heads that share a kv head; packed into the rows");
+  visit("page_size", config.page_size, "tokens per page of the cache; 0: keys lie in a row");
+  visit("value_source", config.value_source, "v is its own tensor, or the first columns of k");
+  visit("mask", config.mask, "which keys a query sees, besides those past the sequence's end");
+  visit("window_left", config.window_left, "keys of a window before the query's own; -1 = all");
+  visit("window_right", config.window_right, "keys of a window after it; -1 = all");
+  visit("chunk_size", config.chunk_size, "keys per chunk of a chunked mask");
+  visit("dtype_mask", config.dtype_mask, "element type of a materialized mask");
+  visit("score_modifier", config.score_modifier, "what happens to a score before the softmax");
+  visit("sparsity_block", config.sparsity_block, "tokens per block of a block-sparse layout; 0: none");
+  visit("has_sinks", config.has_sinks, "a logit per query head joins the softmax's denominator");
+  visit("block_m", config.block_m, "query rows per thread block");
+  visit("block_n", config.block_n, "keys per iteration");
+  visit("num_warps", config.num_warps, "warps per thread block");
+  visit("column_warps", config.column_warps, "warps that share the rows, each with its columns of v");
+  visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
+}
+
 // What the launch of an attention kernel over a schedule follows from.
 struct DecodeTile {
   int block_m = 0;  // query rows per thread block
@@ -215,7 +264,7 @@ struct DecodeTile {
 DecodeTile decode_tile(const KernelConfig& config);
 
 // Which stage of an operation a kernel serves.
-enum class KernelRole { attention, combine, schedule, merge };
+enum class KernelRole { attention, combine, schedule, merge, prefill };
 std::string_view to_string(KernelRole);
 KernelRole role_of(const KernelConfig& config);
 

@@ -1,6 +1,6 @@
 // The library's front door for launching: a descriptor becomes kernels that are ready on a device
-// (prepare, may compile), which paged_decode.hpp, flash_mla.hpp and merge_states.hpp then run
-// (never compile). Thread-safe. What it prepares stays loaded until the process ends.
+// (prepare, may compile), which paged_decode.hpp, flash_mla.hpp, prefill.hpp and merge_states.hpp
+// then run (never compile). Thread-safe. What it prepares stays loaded until the process ends.
 #pragma once
 
 #include <memory>
@@ -48,6 +48,16 @@ struct PreparedMerge {
   std::shared_ptr<LoadedCubin> cubin;  // owns what the kernel points to
 };
 
+// The kernel of a prefill or prefill_kvcache descriptor, loaded on one device. Cheap to copy;
+// immutable.
+struct PreparedPrefill {
+  AttentionDescriptor descriptor;
+  int device = 0;  // CUDA ordinal
+  PrefillConfig config;
+  LoadedKernel kernel;
+  std::shared_ptr<LoadedCubin> cubin;  // owns what the kernel points to
+};
+
 class AttentionRuntime {
  public:
   // Opens templates, cache and NVRTC as KernelProvider does. Touches no GPU yet.
@@ -80,6 +90,12 @@ class AttentionRuntime {
                                                      int device);
   std::shared_ptr<const PreparedMerge> prepare_merge(const AttentionDescriptor& descriptor,
                                                      int device, CUstream_st* stream);
+
+  // The same for the kernel of prefill.hpp. Throws as prepare_decode does.
+  std::shared_ptr<const PreparedPrefill> prepare_prefill(const AttentionDescriptor& descriptor,
+                                                         int device);
+  std::shared_ptr<const PreparedPrefill> prepare_prefill(const AttentionDescriptor& descriptor,
+                                                         int device, CUstream_st* stream);
 
   KernelProvider& provider();
 

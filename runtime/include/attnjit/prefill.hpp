@@ -1,0 +1,60 @@
+// Attention of many query tokens per request: operations prefill (ragged or dense keys) and
+// prefill_kvcache (a paged cache) of a descriptor. Needs no plan and no workspace: row tiles are
+// found on the device from the offsets, so a captured launch follows them. Runs without compiling
+// or allocating; thread-safe.
+#pragma once
+
+#include "attnjit/argument_error.hpp"
+#include "attnjit/attention_runtime.hpp"
+#include "attnjit/tensor_view.hpp"
+
+struct CUstream_st;
+
+namespace attnjit {
+
+// The tensors of one call. Integers are int32, contiguous, in device memory. q, k, v and out are
+// 16-byte aligned, with stride 1 in the last dimension and all other strides multiples of 8.
+//
+// Query i of request b stands at position query_positions[b] + i, or, if these are not given, where
+// the last query has the position of the last key (causal masks are then bottom-right aligned).
+// Its key j stands at key_positions[b] + j, or at j. Masks compare positions.
+struct PrefillCall {
+  TensorView q;  // ragged [total_q, num_q_heads, head_dim_qk], with q_offsets; or dense
+                 // [batch, seqlen_q, num_q_heads, head_dim_qk]: bhsd is a view with other strides
+  TensorView k;  // thd [total_kv, num_kv_heads, head_dim_qk], with kv_offsets; bshd
+                 // [batch, seqlen_kv, num_kv_heads, head_dim_qk]; bhsd: dimensions 1 and 2 swapped;
+                 // paged: as k_cache of DecodeCall
+  TensorView v;  // the same with head_dim_v; not given if v is a prefix of k
+  TensorView q_offsets;        // [batch + 1], ascending: request b has rows q_offsets[b] to
+                               // q_offsets[b + 1] - 1 of q, out and lse
+  TensorView q_lens;           // [batch]: query tokens of each request of a dense q; optional
+  TensorView kv_offsets;       // [batch + 1], ascending: the same of ragged k and v
+  TensorView seq_lens;         // [batch]: keys of each request; of a paged cache, else optional
+  TensorView block_table;      // [batch, max_pages], rows may be strided; of a paged cache
+  TensorView query_positions;  // [batch]; optional
+  TensorView key_positions;    // [batch]; optional
+  // Of a materialized mask [batch|1, num_q_heads|1, queries|1, keys], by the places of query and
+  // key in their request; keys past its end are hidden. Bits: uint8 [batch|1, num_q_heads|1,
+  // queries|1, bytes], key j is bit j % 8 of byte j / 8. Of a tree mask: bits as these, where bit d
+  // is the request's d-th query token's key; all keys before those are visible.
+  TensorView mask;
+  TensorView prefix_lens;   // [batch]: keys that all queries see, of a prefix-LM mask
+  TensorView q_segments;    // [total_q], or [batch, seqlen_q]; of a document mask
+  TensorView kv_segments;   // [total_kv], or [batch, seqlen_kv]; of a paged cache the latter
+  TensorView alibi_slopes;  // fp32 [num_q_heads]: the score falls by slope * |distance|
+  // uint8 [batch|1, num_q_heads|num_kv_heads|1, query blocks, key blocks] of sparsity_block tokens
+  // each, by the places of query and key in their request: non-zero = looked at. Blocks past its
+  // end are not.
+  TensorView block_mask;
+  TensorView sinks;  // fp32 [num_q_heads], as of DecodeCall
+  TensorView out;    // as q with head_dim_v
+  TensorView lse;    // fp32 [num_q_heads, total_q], or [batch, num_q_heads, seqlen_q]; natural
+                     // logarithm, without the sink; -inf where nothing is visible; or not given
+  float softmax_scale = 1.0f;
+  float softcap = 0.0f;  // c of c * tanh(score / c), positive; of score_modifier softcap
+};
+
+// Queues the attention of `call`. Throws ArgumentError listing everything that is wrong, CudaError.
+void run_prefill(const PreparedPrefill& kernel, const PrefillCall& call, CUstream_st* stream);
+
+}  // namespace attnjit

@@ -1,0 +1,64 @@
+// Arguments of kernels/prefill_sm80.cu, passed by value. Built-in types only: read by the host
+// compiler and by NVRTC. Strides are in elements. What the kernel's config does not ask for is not
+// read.
+#pragma once
+
+#include "interface/paged_decode_arguments.h"
+
+namespace attnjit::kernel_interface {
+
+// Tokens of request b: rows [offsets[b], offsets[b + 1]) of a ragged tensor, or index b of the
+// batch dimension of a dense one.
+struct RequestTokens {
+  const int* offsets;  // [batch + 1]; null: dense
+  const int* lengths;  // [batch]: tokens of each request; null: the offsets' or the extent
+  int extent;          // tokens per request of a dense tensor
+};
+
+// What a mask or a score modifier reads besides positions.
+struct PrefillMask {
+  const void* mask;  // materialized: by batch, head, query, key; tree: the same, of draft tokens
+  MaskStrides strides;
+  int keys;                      // that a materialized mask covers; those past them are hidden
+  const int* prefix_lens;        // [batch], of a prefix-LM mask
+  const int* q_segments;         // as the tokens of q: ragged, or [batch, extent]
+  const int* kv_segments;        // as the tokens of k
+  const float* alibi_slopes;     // [num_q_heads]
+  float softcap;                 // positive
+  const unsigned char* blocks;   // of a block-sparse layout: by batch, head, query block, key block
+  MaskStrides block_strides;
+};
+
+struct PrefillArguments {
+  const void* q;
+  const void* k;
+  const void* v;  // unused if v is a prefix of k
+  void* out;
+  float* lse;  // null if not wanted
+  QueryStrides q_strides;
+  QueryStrides out_strides;
+  QueryStrides lse_strides;
+  CacheStrides k_strides;  // contiguous keys: batch, head and row only
+  CacheStrides v_strides;
+  RequestTokens queries;
+  RequestTokens keys;
+  const int* query_positions;  // [batch], of the first query; null: the last query's key is the last
+  const int* key_positions;    // [batch], of the first key; null: 0
+  const int* block_table;
+  long long block_table_stride;
+  PrefillMask mask;
+  const float* sinks;  // [num_q_heads], natural logarithms
+  float softmax_scale;
+  int batch;
+  int num_kv_heads;
+};
+
+// Row tiles of a request begin at multiples of block_m rows of its own. Of ragged queries, request b
+// has the tiles from this number on: as many as it may need, found without a sum over requests.
+// `first_row` is q_per_kv * offsets[b].
+ATTNJIT_HOST_DEVICE constexpr long long first_row_tile(long long first_row, int block_m,
+                                                       int request) {
+  return first_row / block_m + request;
+}
+
+}  // namespace attnjit::kernel_interface
