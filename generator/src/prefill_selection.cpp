@@ -68,7 +68,12 @@ PrefillConfig config_for(const AttentionDescriptor& descriptor) {
   config.head_dim_qk = descriptor.head_dim_qk;
   config.head_dim_v = descriptor.head_dim_v;
   config.q_per_kv = descriptor.q_per_kv();
-  config.page_size = descriptor.page_size;
+  if (descriptor.operation == Operation::mla_prefill_rope) {
+    config.head_dim_rope = descriptor.head_dim_qk - descriptor.head_dim_v;
+    config.rope_page_size = descriptor.page_size;
+  } else {
+    config.page_size = descriptor.page_size;
+  }
   config.value_source = descriptor.value_source;
   config.mask = descriptor.mask;
   config.window_left = bounded_window(descriptor.window_left);

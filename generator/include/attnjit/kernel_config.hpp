@@ -127,6 +127,8 @@ struct PrefillConfig {
   int head_dim_v = 0;
   int q_per_kv = 0;
   int page_size = 0;
+  int head_dim_rope = 0;
+  int rope_page_size = 0;
   ValueSource value_source = ValueSource::separate;
   MaskKind mask = MaskKind::causal;
   int window_left = -1;
@@ -235,6 +237,9 @@ void for_each_field(const PrefillConfig& config, Visitor&& visit) {
   visit("head_dim_v", config.head_dim_v, "columns of v and out");
   visit("q_per_kv", config.q_per_kv, "query heads that share a kv head; packed into the rows");
   visit("page_size", config.page_size, "tokens per page of the cache; 0: keys lie in a row");
+  visit("head_dim_rope", config.head_dim_rope,
+        "last columns of k that lie in a tensor of their own");
+  visit("rope_page_size", config.rope_page_size, "tokens per page of that tensor; 0: in a row");
   visit("value_source", config.value_source, "v is its own tensor, or the first columns of k");
   visit("mask", config.mask, "which keys a query sees, besides those past the sequence's end");
   visit("window_left", config.window_left, "keys of a window before the query's own; -1 = all");
