@@ -9,6 +9,7 @@
 #include "attnjit/model_plan.hpp"
 #include "catch.hpp"
 #include "compiled_kernels.hpp"
+#include "ragged_prefill.hpp"
 
 namespace {
 
@@ -53,17 +54,15 @@ constexpr Shape shapes[] = {
 };
 
 AttentionDescriptor to_descriptor(const Shape& shape) {
-  AttentionDescriptor descriptor;
-  descriptor.operation = shape.page_size > 0 ? Operation::prefill_kvcache : Operation::prefill;
-  descriptor.kv_layout = shape.page_size > 0 ? KvLayout::paged : KvLayout::ragged;
-  descriptor.kv_layout_tag = shape.page_size > 0 ? KvLayoutTag::nhd : KvLayoutTag::thd;
-  descriptor.page_size = shape.page_size;
+  AttentionDescriptor descriptor =
+      ragged_prefill(shape.head_dim_qk, shape.head_dim_v, shape.q_per_kv);
+  if (shape.page_size > 0) {
+    descriptor.operation = Operation::prefill_kvcache;
+    descriptor.kv_layout = KvLayout::paged;
+    descriptor.kv_layout_tag = KvLayoutTag::nhd;
+    descriptor.page_size = shape.page_size;
+  }
   descriptor.dtype_q = descriptor.dtype_kv = descriptor.dtype_out = shape.dtype;
-  descriptor.head_dim_qk = shape.head_dim_qk;
-  descriptor.head_dim_v = shape.head_dim_v;
-  descriptor.num_q_heads = shape.q_per_kv;
-  descriptor.num_kv_heads = 1;
-  descriptor.max_seqlen_q = 0;
   const bool is_latent = shape.head_dim_qk > 256 && shape.head_dim_v < shape.head_dim_qk;
   descriptor.value_source = is_latent ? ValueSource::prefix_of_k : ValueSource::separate;
   descriptor.mask = shape.mask;
