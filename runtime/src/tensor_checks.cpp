@@ -76,7 +76,8 @@ void TensorChecks::require_least_stride(std::string_view name, const TensorView&
         "copy to aligned memory");
   }
   const std::span<const std::int64_t> shape = shape_of(view);
-  for (std::size_t i = 0; i < shape.size(); ++i) {
+  const bool is_empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  for (std::size_t i = 0; i < shape.size() && !is_empty; ++i) {
     if (shape[i] > 1 && view.strides.at(i) < least) {
       add(name, describe(view),
           fmt::format("must have strides of at least {} in dimensions longer than 1", least),

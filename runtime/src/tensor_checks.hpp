@@ -29,7 +29,8 @@ class TensorChecks {
                        std::uintptr_t alignment_bytes);
 
   // A tensor that is written: its strides of dimensions longer than 1 are positive, so that no two
-  // elements of a row of any dimension share a place; aligned to its elements.
+  // elements of a row of any dimension share a place; aligned to its elements. Strides of a tensor
+  // without elements are not looked at.
   void require_distinct(std::string_view name, const TensorView& view);
 
   // A tensor that is read element by element: strides not negative, aligned to its elements.

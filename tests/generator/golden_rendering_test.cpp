@@ -11,6 +11,7 @@
 #include "attnjit/kernel_renderer.hpp"
 #include "catch.hpp"
 #include "latent_descriptor.hpp"
+#include "ragged_prefill.hpp"
 
 namespace {
 
@@ -57,6 +58,14 @@ TEST_CASE("the rendered config header of a merge is the recorded one") {
   AttentionDescriptor descriptor;
   descriptor.operation = Operation::merge_states;
   const TargetDevice device = find_target_device("h200").value();
+  const KernelConfig config = select_configs(descriptor, device).front();
+  check_golden(render(config, device, TemplateLibrary::embedded()).name,
+               render_config_header(config));
+}
+
+TEST_CASE("the rendered config header of a prefill is the recorded one") {
+  const TargetDevice device = find_target_device("h200").value();
+  const AttentionDescriptor descriptor = test::ragged_prefill(192, 128, 1);
   const KernelConfig config = select_configs(descriptor, device).front();
   check_golden(render(config, device, TemplateLibrary::embedded()).name,
                render_config_header(config));
