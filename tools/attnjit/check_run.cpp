@@ -45,11 +45,11 @@ void prepare_all(AttentionRuntime& runtime, int device, const std::vector<SuiteC
   }
 }
 
-check::DecodeCheckResult run_case(check::DecodeChecker& checker, const SuiteCase& suite_case) {
+check::CheckResult run_case(check::DecodeChecker& checker, const SuiteCase& suite_case) {
   try {
     return checker.check(suite_case);
   } catch (const std::exception& error) {
-    check::DecodeCheckResult result;
+    check::CheckResult result;
     result.failure = error.what();
     return result;
   }

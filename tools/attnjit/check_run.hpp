@@ -13,7 +13,7 @@ namespace attnjit {
 
 struct CheckedCase {
   check::SuiteCase suite_case;
-  check::DecodeCheckResult result;
+  check::CheckResult result;
 };
 
 struct CheckReport {
