@@ -10,6 +10,7 @@
 #include "attention_kernels.hpp"
 #include "attnjit/descriptor_validation.hpp"
 #include "interface/decode_schedule.h"
+#include "prefill_selection.hpp"
 #include "shared_memory_plan.hpp"
 #include "tuning_knobs.hpp"
 
@@ -323,6 +324,10 @@ std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
   validate(descriptor);
   if (descriptor.operation == Operation::merge_states) {
     return {select_merge(descriptor)};
+  }
+  if (descriptor.operation == Operation::prefill ||
+      descriptor.operation == Operation::prefill_kvcache) {
+    return {select_prefill(descriptor, device)};
   }
   const TunedRow* row = find_tuned_row(descriptor, device);
   return row != nullptr ? configure_tuned(descriptor, device, *row)

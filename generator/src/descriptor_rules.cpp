@@ -22,6 +22,10 @@ bool is_paged_operation(Operation operation) {
          operation == Operation::append_kv_cache || operation == Operation::sparse_mla_decode;
 }
 
+bool is_prefill(Operation operation) {
+  return operation == Operation::prefill || operation == Operation::prefill_kvcache;
+}
+
 bool is_token_sparse(Operation operation) {
   return operation == Operation::sparse_mla_decode || operation == Operation::sparse_mla_prefill;
 }
@@ -177,9 +181,10 @@ const std::array legality = {
 };
 
 const std::array support = {
-    DescriptorRule{"operation", "only decode and merge_states are served", "use one of these",
+    DescriptorRule{"operation", "only decode, prefill, prefill_kvcache and merge_states are served",
+                   "use one of these",
                    [](D d) {
-                     return d.operation != Operation::decode &&
+                     return d.operation != Operation::decode && !is_prefill(d.operation) &&
                             d.operation != Operation::merge_states;
                    }},
     DescriptorRule{"dtype_q", "only bf16 and fp16 are served", "cast q to bf16 or fp16",
@@ -190,18 +195,30 @@ const std::array support = {
                    [](D d) { return d.dtype_out != d.dtype_q; }},
     DescriptorRule{
         "mask",
-        "only none, causal, sliding_window, materialized_bool and materialized_additive are served",
+        "only none, causal, sliding_window, materialized_bool and materialized_additive are served "
+        "by decode",
         "express the mask as a materialized one",
         [](D d) {
-          return d.mask != MaskKind::none && d.mask != MaskKind::causal &&
-                 d.mask != MaskKind::sliding_window && d.mask != MaskKind::materialized_bool &&
-                 d.mask != MaskKind::materialized_additive;
+          return !is_prefill(d.operation) && d.mask != MaskKind::none &&
+                 d.mask != MaskKind::causal && d.mask != MaskKind::sliding_window &&
+                 d.mask != MaskKind::materialized_bool && d.mask != MaskKind::materialized_additive;
         }},
-    DescriptorRule{"score_modifier", "only none is served",
+    DescriptorRule{"mask", "must not be custom for prefill",
+                   "express the mask as a materialized one",
+                   [](D d) { return is_prefill(d.operation) && d.mask == MaskKind::custom; }},
+    DescriptorRule{
+        "score_modifier", "only none is served by decode",
+        "fold the modifier into an additive mask",
+        [](D d) { return !is_prefill(d.operation) && d.score_modifier != ScoreModifier::none; }},
+    DescriptorRule{"score_modifier", "only none, softcap and alibi are served by prefill",
                    "fold the modifier into an additive mask",
-                   [](D d) { return d.score_modifier != ScoreModifier::none; }},
-    DescriptorRule{"sparsity", "only none is served", "use a materialized mask",
-                   [](D d) { return d.sparsity != Sparsity::none; }},
+                   [](D d) {
+                     return is_prefill(d.operation) && d.score_modifier != ScoreModifier::none &&
+                            d.score_modifier != ScoreModifier::softcap &&
+                            d.score_modifier != ScoreModifier::alibi;
+                   }},
+    DescriptorRule{"sparsity", "only none is served by decode", "use a materialized mask",
+                   [](D d) { return !is_prefill(d.operation) && d.sparsity != Sparsity::none; }},
 };
 
 }  // namespace

@@ -70,6 +70,24 @@ std::string describe_fields(const MergeStatesConfig& config) {
                      config.num_threads);
 }
 
+std::string describe_fields(const PrefillConfig& config) {
+  const std::string window = config.mask == MaskKind::sliding_window
+                                 ? fmt::format(" {}/{}", config.window_left, config.window_right)
+                                 : "";
+  const std::string chunk = config.chunk_size > 0 ? fmt::format(" {}", config.chunk_size) : "";
+  const std::string modifier = config.score_modifier != ScoreModifier::none
+                                   ? fmt::format(" {}", to_string(config.score_modifier))
+                                   : "";
+  const std::string blocks =
+      config.sparsity_block > 0 ? fmt::format(" blocks {}", config.sparsity_block) : "";
+  const std::string pages =
+      config.page_size > 0 ? fmt::format(" page {}", config.page_size) : std::string();
+  return fmt::format(
+      "{} {}/{} x{}{} {}{}{}{}{}{} m{} n{} warps {}", to_string(config.dtype), config.head_dim_qk,
+      config.head_dim_v, config.q_per_kv, pages, to_string(config.mask), window, chunk, modifier,
+      blocks, config.has_sinks ? " sinks" : "", config.block_m, config.block_n, config.num_warps);
+}
+
 constexpr int wgmma_rows = 64;  // M of wgmma: tokens of a swapped tile, query rows of a seesaw's
 constexpr int seesaw_tokens = 64;
 
@@ -145,6 +163,8 @@ std::string_view to_string(KernelRole role) {
       return "schedule";
     case KernelRole::merge:
       return "merge";
+    case KernelRole::prefill:
+      return "prefill";
   }
   return "";
 }

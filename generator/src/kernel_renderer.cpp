@@ -32,6 +32,9 @@ std::string_view type_name(ValueSource) {
 std::string_view type_name(MaskKind) {
   return "MaskKind";
 }
+std::string_view type_name(ScoreModifier) {
+  return "ScoreModifier";
+}
 std::string_view type_name(KvCopy) {
   return "KvCopy";
 }

@@ -28,6 +28,10 @@ KernelTemplate template_for(const MergeStatesConfig& config) {
   return {"merge_states", KernelRole::merge, config.num_threads, 0};
 }
 
+KernelTemplate template_for(const PrefillConfig& config) {
+  return {"prefill_sm80", KernelRole::prefill, config.num_warps * 32, config.shared_memory_bytes};
+}
+
 }  // namespace
 
 KernelTemplate template_of(const KernelConfig& config) {

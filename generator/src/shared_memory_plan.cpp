@@ -1,5 +1,7 @@
 #include "shared_memory_plan.hpp"
 
+#include <algorithm>
+
 namespace attnjit {
 namespace {
 
@@ -61,6 +63,17 @@ int shared_memory_bytes(const SeesawDecodeConfig& config) {
   const int maxima_and_sums = 2 * 2 * block_rows * 4;
   const int barriers = (2 * 2 * 4 + 2) * barrier_bytes;
   return round_up(tiles + queries + maxima_and_sums + barriers, swizzle_bytes) + swizzle_bytes;
+}
+
+int shared_memory_bytes(const PrefillConfig& config) {
+  constexpr int place_bytes = 96;  // PrefillWork and VisibleTiles
+  const bool is_prefix = config.value_source == ValueSource::prefix_of_k;
+  const int pitch_qk = odd_pitch(round_up(config.head_dim_qk, 16));
+  const int pitch_out = odd_pitch(round_up(config.head_dim_v, 16));
+  const int tiles = (config.block_m + config.block_n) * pitch_qk +
+                    config.block_n * (is_prefix ? pitch_qk : pitch_out);
+  const int elements = std::max(tiles, config.block_m * pitch_out);
+  return elements * size_bytes(config.dtype) + place_bytes;
 }
 
 }  // namespace attnjit

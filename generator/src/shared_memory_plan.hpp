@@ -15,4 +15,7 @@ int shared_memory_bytes(const SwappedDecodeConfig& config);
 // Of kernels/seesaw_decode_sm90.cu; reads all fields but shared_memory_bytes.
 int shared_memory_bytes(const SeesawDecodeConfig& config);
 
+// Of kernels/prefill_sm80.cu; reads all fields but shared_memory_bytes.
+int shared_memory_bytes(const PrefillConfig& config);
+
 }  // namespace attnjit

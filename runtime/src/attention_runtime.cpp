@@ -39,6 +39,7 @@ struct AttentionRuntime::State {
   mutable std::shared_mutex mutex;  // guards what follows; never held while compiling
   std::map<Key, std::shared_ptr<const PreparedDecode>> prepared;
   std::map<Key, std::shared_ptr<const PreparedMerge>> merges;
+  std::map<Key, std::shared_ptr<const PreparedPrefill>> prefills;
   std::map<std::string, std::shared_ptr<LoadedCubin>> cubins;  // by key digest
 
   // Null if there is none.
@@ -61,6 +62,25 @@ struct AttentionRuntime::State {
                                       provided.kernel.shared_memory_bytes});
     }
     return cubin;
+  }
+
+  // Of an operation that one kernel serves.
+  template <typename Prepared>
+  std::shared_ptr<const Prepared> prepare(std::map<Key, std::shared_ptr<const Prepared>>& ready,
+                                          const AttentionDescriptor& descriptor, int device) {
+    if (auto found = find(ready, descriptor, device)) {
+      return found;
+    }
+    const TargetDevice target = query_target_device(device);
+    const KernelConfig config = select_configs(descriptor, target).front();
+    auto made = std::make_shared<Prepared>();
+    made->descriptor = descriptor;
+    made->device = device;
+    made->config = std::get<decltype(made->config)>(config);
+    made->cubin = load(config, target);
+    made->kernel = made->cubin->on_device(device);
+    const std::unique_lock lock(mutex);
+    return ready.emplace(Key(to_json(descriptor), device), std::move(made)).first->second;
   }
 };
 
@@ -126,21 +146,8 @@ std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
 
 std::shared_ptr<const PreparedMerge> AttentionRuntime::prepare_merge(
     const AttentionDescriptor& descriptor, int device) {
-  if (auto ready = state_->find(state_->merges, descriptor, device)) {
-    return ready;
-  }
   require_operation(descriptor, Operation::merge_states);
-  const TargetDevice target = query_target_device(device);
-  const KernelConfig config = select_configs(descriptor, target).front();
-  auto prepared = std::make_shared<PreparedMerge>();
-  prepared->descriptor = descriptor;
-  prepared->device = device;
-  prepared->config = std::get<MergeStatesConfig>(config);
-  prepared->cubin = state_->load(config, target);
-  prepared->kernel = prepared->cubin->on_device(device);
-  const std::unique_lock lock(state_->mutex);
-  return state_->merges.emplace(State::Key(to_json(descriptor), device), std::move(prepared))
-      .first->second;
+  return state_->prepare(state_->merges, descriptor, device);
 }
 
 std::shared_ptr<const PreparedMerge> AttentionRuntime::prepare_merge(
@@ -150,6 +157,23 @@ std::shared_ptr<const PreparedMerge> AttentionRuntime::prepare_merge(
   }
   refuse_capture(descriptor, device, stream, "prepare_merge");
   return prepare_merge(descriptor, device);
+}
+
+std::shared_ptr<const PreparedPrefill> AttentionRuntime::prepare_prefill(
+    const AttentionDescriptor& descriptor, int device) {
+  if (descriptor.operation != Operation::prefill) {
+    require_operation(descriptor, Operation::prefill_kvcache);
+  }
+  return state_->prepare(state_->prefills, descriptor, device);
+}
+
+std::shared_ptr<const PreparedPrefill> AttentionRuntime::prepare_prefill(
+    const AttentionDescriptor& descriptor, int device, CUstream_st* stream) {
+  if (auto ready = state_->find(state_->prefills, descriptor, device)) {
+    return ready;
+  }
+  refuse_capture(descriptor, device, stream, "prepare_prefill");
+  return prepare_prefill(descriptor, device);
 }
 
 }  // namespace attnjit

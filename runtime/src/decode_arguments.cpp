@@ -1,9 +1,8 @@
 #include "decode_arguments.hpp"
 
-#include <cmath>
-
 #include <fmt/format.h>
 
+#include "attention_tensors.hpp"
 #include "tensor_checks.hpp"
 
 namespace attnjit {
@@ -11,49 +10,8 @@ namespace {
 
 using namespace kernel_interface;
 
-constexpr std::int64_t elements_per_16_bytes = 8;
-
 bool is_materialized(MaskKind mask) {
   return mask == MaskKind::materialized_bool || mask == MaskKind::materialized_additive;
-}
-
-// Where page, token and head stand in a cache view of the given tag; rank 5 has a batch dimension
-// before them.
-struct CacheDimensions {
-  std::size_t page;
-  std::size_t token;
-  std::size_t head;
-};
-
-CacheDimensions cache_dimensions(const TensorView& cache, KvLayoutTag tag) {
-  const std::size_t page = cache.rank == 5 ? 1 : 0;
-  return tag == KvLayoutTag::hnd ? CacheDimensions{page, page + 2, page + 1}
-                                 : CacheDimensions{page, page + 1, page + 2};
-}
-
-// A dimension whose extent is the caller's to choose, but not zero.
-void require_some(TensorChecks& checks, std::string_view name, const TensorView& view,
-                  std::size_t dimension) {
-  if (view.shape.at(dimension) < 1) {
-    checks.add(name, describe(view), fmt::format("must not be empty in dimension {}", dimension),
-               "pass the tensor that holds the keys, or leave out requests without any");
-  }
-}
-
-void check_cache(TensorChecks& checks, std::string_view name, const TensorView& cache,
-                 const AttentionDescriptor& descriptor, int batch, int head_dim) {
-  const bool hnd = descriptor.kv_layout_tag == KvLayoutTag::hnd;
-  const std::int64_t second = hnd ? descriptor.num_kv_heads : descriptor.page_size;
-  const std::int64_t third = hnd ? descriptor.page_size : descriptor.num_kv_heads;
-  const bool fits = cache.rank == 5
-                        ? checks.require_shape(name, cache, descriptor.dtype_kv,
-                                               {batch, TensorChecks::any, second, third, head_dim})
-                        : checks.require_shape(name, cache, descriptor.dtype_kv,
-                                               {TensorChecks::any, second, third, head_dim});
-  if (fits) {
-    checks.require_strides(name, cache, elements_per_16_bytes, 16);
-    require_some(checks, name, cache, cache.rank == 5 ? 1 : 0);
-  }
 }
 
 // A mask dimension is either the full extent or 1, which is broadcast.
@@ -79,39 +37,13 @@ void check_mask(TensorChecks& checks, const AttentionDescriptor& descriptor, con
   }
 }
 
-void check_sinks(TensorChecks& checks, const AttentionDescriptor& descriptor,
-                 const TensorView& sinks) {
-  if (!descriptor.has_sinks) {
-    if (sinks.data != nullptr) {
-      checks.add("sinks", describe(sinks), "must not be given: the descriptor has no sinks",
-                 "leave it out, or prepare a descriptor with has_sinks");
-    }
-    return;
-  }
-  if (checks.require_shape("sinks", sinks, DataType::fp32, {descriptor.num_q_heads})) {
-    checks.require_strides("sinks", sinks, 1, 4);
-  }
-}
-
-CacheStrides cache_strides(const TensorView& cache, KvLayoutTag tag) {
-  const CacheDimensions at = cache_dimensions(cache, tag);
-  return {cache.rank == 5 ? cache.strides[0] : 0, cache.strides[at.page], cache.strides[at.head],
-          cache.strides[at.token]};
-}
-
-std::int64_t broadcast_stride(const TensorView& view, std::size_t dimension) {
-  return view.shape.at(dimension) == 1 ? 0 : view.strides.at(dimension);
-}
-
 }  // namespace
 
 void check_decode_call(const AttentionDescriptor& descriptor, const DecodeCall& call, int batch,
                        int seqlen_q) {
   TensorChecks checks;
-  if (checks.require_shape("q", call.q, descriptor.dtype_q,
-                           {batch, seqlen_q, descriptor.num_q_heads, descriptor.head_dim_qk})) {
-    checks.require_strides("q", call.q, elements_per_16_bytes, 16);
-  }
+  check_rows(checks, "q", call.q, descriptor.dtype_q,
+             {batch, seqlen_q, descriptor.num_q_heads, descriptor.head_dim_qk});
   check_cache(checks, "k_cache", call.k_cache, descriptor, batch, descriptor.head_dim_qk);
   if (descriptor.value_source == ValueSource::separate) {
     check_cache(checks, "v_cache", call.v_cache, descriptor, batch, descriptor.head_dim_v);
@@ -120,31 +52,19 @@ void check_decode_call(const AttentionDescriptor& descriptor, const DecodeCall& 
                "must not be given: v is a prefix of k in the descriptor",
                "leave it out, or prepare a descriptor with value_source separate");
   }
-  if (checks.require_shape("block_table", call.block_table, DataType::int32,
-                           {batch, TensorChecks::any})) {
-    checks.require_strides("block_table", call.block_table, 1, 4);
-    require_some(checks, "block_table", call.block_table, 1);
-  }
-  if (checks.require_shape("seq_lens", call.seq_lens, DataType::int32, {batch})) {
-    checks.require_strides("seq_lens", call.seq_lens, 1, 4);
-  }
+  check_block_table(checks, call.block_table, batch);
+  check_numbers(checks, "seq_lens", call.seq_lens, DataType::int32, {batch});
   check_mask(checks, descriptor, call.mask, batch, seqlen_q);
   check_sinks(checks, descriptor, call.sinks);
-  if (checks.require_shape("out", call.out, descriptor.dtype_out,
-                           {batch, seqlen_q, descriptor.num_q_heads, descriptor.head_dim_v})) {
-    checks.require_strides("out", call.out, elements_per_16_bytes, 16);
-    checks.require_distinct("out", call.out);
-  }
+  check_output(checks, "out", call.out, descriptor.dtype_out,
+               {batch, seqlen_q, descriptor.num_q_heads, descriptor.head_dim_v});
   if (call.lse.data != nullptr) {
     if (checks.require_shape("lse", call.lse, DataType::fp32,
                              {batch, descriptor.num_q_heads, seqlen_q})) {
       checks.require_distinct("lse", call.lse);
     }
   }
-  if (!std::isfinite(call.softmax_scale)) {
-    checks.add("softmax_scale", fmt::format("{}", call.softmax_scale), "must be finite",
-               "give 1 / sqrt(head_dim_qk), or what the model's config asks for");
-  }
+  check_scale(checks, call.softmax_scale);
   checks.finish();
 }
 
@@ -164,14 +84,10 @@ PagedDecodeArguments make_decode_arguments(const AttentionDescriptor& descriptor
   arguments.lse_strides = {call.lse.strides[0], call.lse.strides[2], call.lse.strides[1]};
   arguments.k_strides = cache_strides(call.k_cache, descriptor.kv_layout_tag);
   arguments.v_strides = cache_strides(call.v_cache, descriptor.kv_layout_tag);
-  arguments.mask_strides = {broadcast_stride(call.mask, 0), broadcast_stride(call.mask, 1),
-                            broadcast_stride(call.mask, 2), broadcast_stride(call.mask, 3)};
+  arguments.mask_strides = mask_strides(call.mask);
   arguments.block_table_stride = call.block_table.strides[0];
-  arguments.block_table_columns =
-      static_cast<int>(std::min<std::int64_t>(call.block_table.shape[1], INT32_MAX));
-  arguments.mask_keys =
-      call.mask.rank == 4 ? static_cast<int>(std::min<std::int64_t>(call.mask.shape[3], INT32_MAX))
-                          : 0;
+  arguments.block_table_columns = bounded_extent(call.block_table.shape[1]);
+  arguments.mask_keys = call.mask.rank == 4 ? bounded_extent(call.mask.shape[3]) : 0;
   arguments.seqlen_q = static_cast<int>(call.q.shape[1]);
   arguments.num_kv_heads = descriptor.num_kv_heads;
   arguments.softmax_scale = call.softmax_scale;

@@ -19,14 +19,19 @@ struct RequestTokens {
 struct PrefillMask {
   const void* mask;  // materialized: by batch, head, query, key; tree: the same, of draft tokens
   MaskStrides strides;
-  int keys;                      // that a materialized mask covers; those past them are hidden
-  const int* prefix_lens;        // [batch], of a prefix-LM mask
-  const int* q_segments;         // as the tokens of q: ragged, or [batch, extent]
-  const int* kv_segments;        // as the tokens of k
-  const float* alibi_slopes;     // [num_q_heads]
-  float softcap;                 // positive
-  const unsigned char* blocks;   // of a block-sparse layout: by batch, head, query block, key block
+  int queries;             // that `mask` covers, for all if one; those past them see nothing
+  int keys;                // that `mask` or kv_segments covers; those past them are hidden
+  const int* prefix_lens;  // [batch], of a prefix-LM mask
+  const int* q_segments;   // as the tokens of q: ragged, or [batch, extent]
+  const int* kv_segments;  // as the tokens of k: ragged, or rows of this stride
+  long long kv_segment_stride;
+  const float* alibi_slopes;    // [num_q_heads]
+  float softcap;                // positive
+  const unsigned char* blocks;  // of a block-sparse layout: by batch, head, query block, key block
   MaskStrides block_strides;
+  int block_heads;   // rows of blocks per kv head: q_per_kv, or 1 that all of its heads share
+  int query_blocks;  // that the layout has; those past them are not looked at
+  int key_blocks;
 };
 
 struct PrefillArguments {
@@ -42,8 +47,9 @@ struct PrefillArguments {
   CacheStrides v_strides;
   RequestTokens queries;
   RequestTokens keys;
-  const int* query_positions;  // [batch], of the first query; null: the last query's key is the last
-  const int* key_positions;    // [batch], of the first key; null: 0
+  const int*
+      query_positions;       // [batch], of the first query; null: the last query's key is the last
+  const int* key_positions;  // [batch], of the first key; null: 0
   const int* block_table;
   long long block_table_stride;
   PrefillMask mask;
@@ -53,8 +59,8 @@ struct PrefillArguments {
   int num_kv_heads;
 };
 
-// Row tiles of a request begin at multiples of block_m rows of its own. Of ragged queries, request b
-// has the tiles from this number on: as many as it may need, found without a sum over requests.
+// Row tiles of a request begin at multiples of block_m rows of its own. Of ragged queries, request
+// b has the tiles from this number on: as many as it may need, found without a sum over requests.
 // `first_row` is q_per_kv * offsets[b].
 ATTNJIT_HOST_DEVICE constexpr long long first_row_tile(long long first_row, int block_m,
                                                        int request) {

@@ -242,12 +242,14 @@ void for_each_field(const PrefillConfig& config, Visitor&& visit) {
   visit("chunk_size", config.chunk_size, "keys per chunk of a chunked mask");
   visit("dtype_mask", config.dtype_mask, "element type of a materialized mask");
   visit("score_modifier", config.score_modifier, "what happens to a score before the softmax");
-  visit("sparsity_block", config.sparsity_block, "tokens per block of a block-sparse layout; 0: none");
+  visit("sparsity_block", config.sparsity_block,
+        "tokens per block of a block-sparse layout; 0: none");
   visit("has_sinks", config.has_sinks, "a logit per query head joins the softmax's denominator");
   visit("block_m", config.block_m, "query rows per thread block");
   visit("block_n", config.block_n, "keys per iteration");
   visit("num_warps", config.num_warps, "warps per thread block");
-  visit("column_warps", config.column_warps, "warps that share the rows, each with its columns of v");
+  visit("column_warps", config.column_warps,
+        "warps that share the rows, each with its columns of v");
   visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
 }
 

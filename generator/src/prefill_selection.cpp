@@ -1,0 +1,109 @@
+#include "prefill_selection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "attnjit/descriptor_validation.hpp"
+#include "shared_memory_plan.hpp"
+
+namespace attnjit {
+namespace {
+
+struct RowTile {
+  int block_m;
+  int num_warps;
+  int column_warps;
+};
+
+// Each from large to small. A warp holds the output of its rows in registers, at most 128 numbers
+// a thread: 32 rows of up to 128 columns, each key then multiplied with 32 rows once loaded; 16
+// rows of up to 256; or 16 rows of half the columns, whose scores two warps then both compute.
+constexpr std::array<RowTile, 2> narrow_tiles = {{{128, 4, 1}, {64, 4, 1}}};
+constexpr std::array<RowTile, 2> middle_tiles = {{{128, 8, 1}, {64, 4, 1}}};
+constexpr std::array<RowTile, 2> wide_tiles = {{{64, 8, 2}, {32, 4, 2}}};
+
+std::span<const RowTile> tiles_for(const PrefillConfig& config) {
+  constexpr int most_columns_of_32_rows = 128;
+  constexpr int most_columns_of_16_rows = 256;
+  if (config.head_dim_v > most_columns_of_16_rows) {
+    return wide_tiles;
+  }
+  // An additive mask's numbers need registers too.
+  const bool is_narrow = config.head_dim_v <= most_columns_of_32_rows &&
+                         config.mask != MaskKind::materialized_additive;
+  return is_narrow ? std::span<const RowTile>(narrow_tiles) : middle_tiles;
+}
+
+// The first tile that fits, of `tiles` and, within each, of `key_blocks`.
+std::optional<PrefillConfig> first_that_fits(PrefillConfig config, std::span<const RowTile> tiles,
+                                             std::span<const int> key_blocks, int bytes) {
+  for (const RowTile& tile : tiles) {
+    config.block_m = tile.block_m;
+    config.num_warps = tile.num_warps;
+    config.column_warps = tile.column_warps;
+    for (const int block_n : key_blocks) {
+      config.block_n = block_n;
+      config.shared_memory_bytes = shared_memory_bytes(config);
+      if (config.shared_memory_bytes <= bytes) {
+        return config;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// Wide windows hide the same as unbounded ones, and places then count in 32 bits.
+int bounded_window(int keys) {
+  constexpr int most_keys = 1 << 30;
+  return std::min(keys, most_keys);
+}
+
+PrefillConfig config_for(const AttentionDescriptor& descriptor) {
+  PrefillConfig config;
+  config.dtype = descriptor.dtype_q;
+  config.head_dim_qk = descriptor.head_dim_qk;
+  config.head_dim_v = descriptor.head_dim_v;
+  config.q_per_kv = descriptor.q_per_kv();
+  config.page_size = descriptor.page_size;
+  config.value_source = descriptor.value_source;
+  config.mask = descriptor.mask;
+  config.window_left = bounded_window(descriptor.window_left);
+  config.window_right = bounded_window(descriptor.window_right);
+  config.chunk_size = descriptor.chunk_size;
+  config.dtype_mask = descriptor.dtype_mask;
+  config.score_modifier = descriptor.score_modifier;
+  config.sparsity_block = descriptor.sparsity_block;
+  config.has_sinks = descriptor.has_sinks;
+  return config;
+}
+
+}  // namespace
+
+PrefillConfig select_prefill(const AttentionDescriptor& descriptor, const TargetDevice& device) {
+  const PrefillConfig config = config_for(descriptor);
+  std::span<const RowTile> tiles = tiles_for(config);
+  const int rows = descriptor.max_seqlen_q * config.q_per_kv;  // 0: any number
+  if (rows > 0 && rows <= tiles.back().block_m) {
+    tiles = tiles.last(1);
+  }
+  constexpr std::array<int, 2> key_blocks = {64, 32};
+  constexpr std::array<int, 1> least_key_block = {16};
+  const int bytes = device.shared_memory_per_block;
+  auto fitted = first_that_fits(config, tiles, key_blocks, bytes);
+  if (!fitted) {
+    fitted = first_that_fits(config, tiles, least_key_block, bytes);
+  }
+  if (!fitted) {
+    throw DescriptorError({{"head_dim_qk", fmt::format("{}", descriptor.head_dim_qk),
+                            fmt::format("no tile fits in the {} bytes of shared memory of {} ({})",
+                                        bytes, device.name, device.arch),
+                            "use a GPU with more shared memory per block"}});
+  }
+  return *fitted;
+}
+
+}  // namespace attnjit

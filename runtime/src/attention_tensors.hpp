@@ -1,0 +1,56 @@
+// Checks and strides of the tensors that several operations take: caches, sinks, masks. Pure.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "attnjit/attention_descriptor.hpp"
+#include "attnjit/tensor_view.hpp"
+#include "interface/paged_decode_arguments.h"
+#include "tensor_checks.hpp"
+
+namespace attnjit {
+
+constexpr std::int64_t elements_per_16_bytes = 8;
+
+// A dimension whose extent is the caller's to choose, but not zero.
+void require_some(TensorChecks& checks, std::string_view name, const TensorView& view,
+                  std::size_t dimension);
+
+// A tensor whose rows are copied 16 bytes at a time. False if its shape is wrong.
+bool check_rows(TensorChecks& checks, std::string_view name, const TensorView& view, DataType dtype,
+                std::initializer_list<std::int64_t> shape);
+
+// An output: as check_rows, and no two elements in one place.
+void check_output(TensorChecks& checks, std::string_view name, const TensorView& view,
+                  DataType dtype, std::initializer_list<std::int64_t> shape);
+
+// Contiguous numbers that the device reads one by one. False if the shape is wrong.
+bool check_numbers(TensorChecks& checks, std::string_view name, const TensorView& view,
+                   DataType dtype, std::initializer_list<std::int64_t> shape);
+
+// A paged cache of heads of `head_dim` columns: rank 4 is a pool, rank 5 has one per request.
+void check_cache(TensorChecks& checks, std::string_view name, const TensorView& cache,
+                 const AttentionDescriptor& descriptor, std::int64_t batch, int head_dim);
+
+void check_block_table(TensorChecks& checks, const TensorView& block_table, std::int64_t batch);
+
+// One logit per query head, given exactly if the descriptor has sinks.
+void check_sinks(TensorChecks& checks, const AttentionDescriptor& descriptor,
+                 const TensorView& sinks);
+
+void check_scale(TensorChecks& checks, float softmax_scale);
+
+kernel_interface::CacheStrides cache_strides(const TensorView& cache, KvLayoutTag tag);
+
+// 0 for a dimension of extent 1, which stands for all.
+std::int64_t broadcast_stride(const TensorView& view, std::size_t dimension);
+
+// Of [batch|1, heads|1, queries|1, keys].
+kernel_interface::MaskStrides mask_strides(const TensorView& mask);
+
+// An extent that a kernel counts in 32 bits.
+int bounded_extent(std::int64_t extent);
+
+}  // namespace attnjit

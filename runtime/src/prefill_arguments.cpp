@@ -1,0 +1,354 @@
+#include "prefill_arguments.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "attention_tensors.hpp"
+#include "tensor_checks.hpp"
+
+namespace attnjit {
+namespace {
+
+using namespace kernel_interface;
+
+bool is_ragged(const TensorView& q) {
+  return q.rank == 3;
+}
+
+bool reads_mask(MaskKind mask) {
+  return mask == MaskKind::materialized_bool || mask == MaskKind::materialized_additive ||
+         mask == MaskKind::materialized_bits || mask == MaskKind::tree;
+}
+
+void require_absent(TensorChecks& checks, std::string_view name, const TensorView& view,
+                    std::string_view because, std::string_view fix) {
+  if (view.data != nullptr) {
+    checks.add(name, describe(view), fmt::format("must not be given: {}", because),
+               std::string(fix));
+  }
+}
+
+// Checks that a tensor is there exactly if the descriptor asks for it. True if it is to be checked.
+bool is_asked_for(TensorChecks& checks, std::string_view name, const TensorView& view,
+                  bool is_needed, std::string_view axis, std::string_view value) {
+  if (!is_needed) {
+    require_absent(checks, name, view,
+                   fmt::format("the descriptor's {} is {}, which does not read it", axis, value),
+                   fmt::format("leave it out, or prepare a descriptor with another {}", axis));
+  }
+  return is_needed;
+}
+
+void check_queries(TensorChecks& checks, const AttentionDescriptor& descriptor,
+                   const PrefillCall& call, std::int64_t batch) {
+  const int heads = descriptor.num_q_heads;
+  constexpr std::int64_t any = TensorChecks::any;
+  if (is_ragged(call.q)) {
+    check_rows(checks, "q", call.q, descriptor.dtype_q, {any, heads, descriptor.head_dim_qk});
+    check_output(checks, "out", call.out, descriptor.dtype_out,
+                 {call.q.shape[0], heads, descriptor.head_dim_v});
+    if (call.lse.data != nullptr &&
+        checks.require_shape("lse", call.lse, DataType::fp32, {heads, call.q.shape[0]})) {
+      checks.require_distinct("lse", call.lse);
+    }
+    check_numbers(checks, "q_offsets", call.q_offsets, DataType::int32, {batch + 1});
+    require_absent(checks, "q_lens", call.q_lens, "q_offsets say where a ragged q's requests end",
+                   "leave it out, or pass a dense q");
+    return;
+  }
+  check_rows(checks, "q", call.q, descriptor.dtype_q, {any, any, heads, descriptor.head_dim_qk});
+  check_output(checks, "out", call.out, descriptor.dtype_out,
+               {batch, call.q.shape[1], heads, descriptor.head_dim_v});
+  if (call.lse.data != nullptr &&
+      checks.require_shape("lse", call.lse, DataType::fp32, {batch, heads, call.q.shape[1]})) {
+    checks.require_distinct("lse", call.lse);
+  }
+  require_absent(checks, "q_offsets", call.q_offsets, "q is dense, of rank 4",
+                 "leave it out, or pass q as [total_q, num_q_heads, head_dim_qk]");
+  if (call.q_lens.data != nullptr) {
+    check_numbers(checks, "q_lens", call.q_lens, DataType::int32, {batch});
+  }
+}
+
+void check_contiguous(TensorChecks& checks, std::string_view name, const TensorView& view,
+                      const AttentionDescriptor& descriptor, std::int64_t batch,
+                      std::int64_t tokens, int head_dim) {
+  const int heads = descriptor.num_kv_heads;
+  switch (descriptor.kv_layout_tag) {
+    case KvLayoutTag::bshd:
+      check_rows(checks, name, view, descriptor.dtype_kv, {batch, tokens, heads, head_dim});
+      break;
+    case KvLayoutTag::bhsd:
+      check_rows(checks, name, view, descriptor.dtype_kv, {batch, heads, tokens, head_dim});
+      break;
+    default:
+      check_rows(checks, name, view, descriptor.dtype_kv, {tokens, heads, head_dim});
+  }
+}
+
+// Where the tokens of a contiguous k stand.
+std::size_t token_dimension(KvLayoutTag tag) {
+  return tag == KvLayoutTag::bhsd ? 2 : tag == KvLayoutTag::bshd ? 1 : 0;
+}
+
+void check_keys(TensorChecks& checks, const AttentionDescriptor& descriptor,
+                const PrefillCall& call, std::int64_t batch) {
+  const bool is_paged = descriptor.kv_layout == KvLayout::paged;
+  const bool has_values = descriptor.value_source == ValueSource::separate;
+  const std::int64_t tokens = call.k.shape.at(token_dimension(descriptor.kv_layout_tag));
+  const auto check = [&](std::string_view name, const TensorView& view, std::int64_t extent,
+                         int head_dim) {
+    if (is_paged) {
+      check_cache(checks, name, view, descriptor, batch, head_dim);
+    } else {
+      check_contiguous(checks, name, view, descriptor, batch, extent, head_dim);
+    }
+  };
+  check("k", call.k, TensorChecks::any, descriptor.head_dim_qk);
+  if (has_values) {
+    check("v", call.v, tokens, descriptor.head_dim_v);
+  } else {
+    require_absent(checks, "v", call.v, "v is a prefix of k in the descriptor",
+                   "leave it out, or prepare a descriptor with value_source separate");
+  }
+  if (is_paged) {
+    check_block_table(checks, call.block_table, batch);
+  } else {
+    require_absent(checks, "block_table", call.block_table, "the keys are not paged",
+                   "leave it out, or prepare a descriptor of operation prefill_kvcache");
+  }
+  if (descriptor.kv_layout == KvLayout::ragged) {
+    check_numbers(checks, "kv_offsets", call.kv_offsets, DataType::int32, {batch + 1});
+  } else {
+    require_absent(checks, "kv_offsets", call.kv_offsets, "the keys are not ragged",
+                   "leave it out, or prepare a descriptor with kv_layout ragged");
+  }
+  if (is_paged || call.seq_lens.data != nullptr) {
+    check_numbers(checks, "seq_lens", call.seq_lens, DataType::int32, {batch});
+  }
+}
+
+void check_mask(TensorChecks& checks, const AttentionDescriptor& descriptor,
+                const PrefillCall& call, std::int64_t batch) {
+  const TensorView& mask = call.mask;
+  if (!is_asked_for(checks, "mask", mask, reads_mask(descriptor.mask), "mask",
+                    to_string(descriptor.mask))) {
+    return;
+  }
+  const auto full_or_one = [&](std::size_t dimension, std::int64_t full) {
+    return mask.shape.at(dimension) == 1 ? 1 : full;
+  };
+  if (!checks.require_shape("mask", mask, descriptor.dtype_mask,
+                            {full_or_one(0, batch), full_or_one(1, descriptor.num_q_heads),
+                             TensorChecks::any, TensorChecks::any})) {
+    return;
+  }
+  checks.require_readable("mask", mask);
+  require_some(checks, "mask", mask, 3);
+  const bool covers_all =
+      mask.shape[2] == 1 || is_ragged(call.q) || mask.shape[2] >= call.q.shape[1];
+  if (!covers_all) {
+    checks.add("mask", describe(mask), fmt::format("must cover 1 or {} queries", call.q.shape[1]),
+               "pad the mask, or recompute it with the right length");
+  }
+  const bool is_bits =
+      descriptor.mask == MaskKind::materialized_bits || descriptor.mask == MaskKind::tree;
+  if (is_bits && mask.shape[3] > 1 && mask.strides[3] != 1) {
+    checks.add("mask", describe(mask), "must have stride 1 in its last dimension, packed bits",
+               "make the mask contiguous");
+  }
+}
+
+void check_mask_inputs(TensorChecks& checks, const AttentionDescriptor& descriptor,
+                       const PrefillCall& call, std::int64_t batch) {
+  const std::string_view mask = to_string(descriptor.mask);
+  check_mask(checks, descriptor, call, batch);
+  if (is_asked_for(checks, "prefix_lens", call.prefix_lens, descriptor.mask == MaskKind::prefix_lm,
+                   "mask", mask)) {
+    check_numbers(checks, "prefix_lens", call.prefix_lens, DataType::int32, {batch});
+  }
+  const bool is_document = descriptor.mask == MaskKind::document;
+  if (is_asked_for(checks, "q_segments", call.q_segments, is_document, "mask", mask)) {
+    if (is_ragged(call.q)) {
+      check_numbers(checks, "q_segments", call.q_segments, DataType::int32, {call.q.shape[0]});
+    } else if (check_numbers(checks, "q_segments", call.q_segments, DataType::int32,
+                             {batch, call.q.shape[1]})) {
+      checks.require_strides("q_segments", call.q_segments, call.q.shape[1], 4);
+    }
+  }
+  if (is_asked_for(checks, "kv_segments", call.kv_segments, is_document, "mask", mask)) {
+    const std::int64_t tokens = call.k.shape.at(token_dimension(descriptor.kv_layout_tag));
+    if (descriptor.kv_layout == KvLayout::ragged) {
+      check_numbers(checks, "kv_segments", call.kv_segments, DataType::int32, {tokens});
+    } else {
+      const bool is_paged = descriptor.kv_layout == KvLayout::paged;
+      check_numbers(checks, "kv_segments", call.kv_segments, DataType::int32,
+                    {batch, is_paged ? TensorChecks::any : tokens});
+    }
+  }
+}
+
+void check_modifiers(TensorChecks& checks, const AttentionDescriptor& descriptor,
+                     const PrefillCall& call) {
+  const std::string_view modifier = to_string(descriptor.score_modifier);
+  if (is_asked_for(checks, "alibi_slopes", call.alibi_slopes,
+                   descriptor.score_modifier == ScoreModifier::alibi, "score_modifier", modifier)) {
+    check_numbers(checks, "alibi_slopes", call.alibi_slopes, DataType::fp32,
+                  {descriptor.num_q_heads});
+  }
+  const bool has_softcap = descriptor.score_modifier == ScoreModifier::softcap;
+  if (has_softcap ? !(call.softcap > 0.0F && std::isfinite(call.softcap)) : call.softcap != 0.0F) {
+    checks.add("softcap", fmt::format("{}", call.softcap),
+               has_softcap
+                   ? std::string("must be positive and finite")
+                   : fmt::format("must be 0: the descriptor's score_modifier is {}", modifier),
+               has_softcap ? "give the c of c * tanh(score / c)"
+                           : "leave it out, or prepare a descriptor with score_modifier softcap");
+  }
+}
+
+// Heads of a block layout: one row of blocks for all, or one per kv head or query head.
+std::int64_t expected_block_heads(const AttentionDescriptor& descriptor, std::int64_t given) {
+  const bool is_allowed = given == 1 || given == descriptor.num_kv_heads;
+  return is_allowed ? given : descriptor.num_q_heads;
+}
+
+void check_blocks(TensorChecks& checks, const AttentionDescriptor& descriptor,
+                  const PrefillCall& call, std::int64_t batch) {
+  const TensorView& blocks = call.block_mask;
+  if (!is_asked_for(checks, "block_mask", blocks, descriptor.sparsity == Sparsity::block,
+                    "sparsity", to_string(descriptor.sparsity))) {
+    return;
+  }
+  if (checks.require_shape(
+          "block_mask", blocks, DataType::uint8,
+          {blocks.shape[0] == 1 ? 1 : batch, expected_block_heads(descriptor, blocks.shape[1]),
+           TensorChecks::any, TensorChecks::any})) {
+    checks.require_readable("block_mask", blocks);
+  }
+}
+
+RequestTokens query_tokens(const PrefillCall& call) {
+  return {static_cast<const int*>(call.q_offsets.data), static_cast<const int*>(call.q_lens.data),
+          is_ragged(call.q) ? 0 : bounded_extent(call.q.shape[1])};
+}
+
+RequestTokens key_tokens(const AttentionDescriptor& descriptor, const PrefillCall& call) {
+  std::int64_t extent = call.k.shape.at(token_dimension(descriptor.kv_layout_tag));
+  if (descriptor.kv_layout == KvLayout::paged) {
+    extent = call.block_table.shape[1] * descriptor.page_size;
+  }
+  return {static_cast<const int*>(call.kv_offsets.data),
+          static_cast<const int*>(call.seq_lens.data), bounded_extent(extent)};
+}
+
+CacheStrides key_strides(const AttentionDescriptor& descriptor, const TensorView& keys) {
+  switch (descriptor.kv_layout_tag) {
+    case KvLayoutTag::thd:
+      return {0, 0, keys.strides[1], keys.strides[0]};
+    case KvLayoutTag::bshd:
+      return {keys.strides[0], 0, keys.strides[2], keys.strides[1]};
+    case KvLayoutTag::bhsd:
+      return {keys.strides[0], 0, keys.strides[1], keys.strides[2]};
+    default:
+      return cache_strides(keys, descriptor.kv_layout_tag);
+  }
+}
+
+QueryStrides query_strides(const TensorView& view) {
+  return is_ragged(view) ? QueryStrides{0, view.strides[0], view.strides[1]}
+                         : QueryStrides{view.strides[0], view.strides[1], view.strides[2]};
+}
+
+// Of [num_q_heads, total_q], or [batch, num_q_heads, seqlen_q].
+QueryStrides lse_strides(const TensorView& lse) {
+  return lse.rank == 2 ? QueryStrides{0, lse.strides[1], lse.strides[0]}
+                       : QueryStrides{lse.strides[0], lse.strides[2], lse.strides[1]};
+}
+
+PrefillMask make_mask(const AttentionDescriptor& descriptor, const PrefillCall& call) {
+  PrefillMask mask = {};
+  const bool is_bits =
+      descriptor.mask == MaskKind::materialized_bits || descriptor.mask == MaskKind::tree;
+  mask.mask = call.mask.data;
+  mask.strides = mask_strides(call.mask);
+  mask.queries = bounded_extent(call.mask.shape[2]);
+  mask.keys = bounded_extent(call.mask.shape[3] * (is_bits ? 8 : 1));
+  if (descriptor.mask == MaskKind::document) {
+    const bool is_batched = call.kv_segments.rank == 2;
+    mask.keys = is_batched ? bounded_extent(call.kv_segments.shape[1]) : INT32_MAX;
+    mask.kv_segment_stride = is_batched ? call.kv_segments.strides[0] : 0;
+  }
+  mask.prefix_lens = static_cast<const int*>(call.prefix_lens.data);
+  mask.q_segments = static_cast<const int*>(call.q_segments.data);
+  mask.kv_segments = static_cast<const int*>(call.kv_segments.data);
+  mask.alibi_slopes = static_cast<const float*>(call.alibi_slopes.data);
+  mask.softcap = call.softcap;
+  mask.blocks = static_cast<const unsigned char*>(call.block_mask.data);
+  mask.block_strides = mask_strides(call.block_mask);
+  mask.block_strides.query = call.block_mask.strides[2];
+  mask.block_strides.key = call.block_mask.strides[3];
+  const bool is_per_query_head = call.block_mask.shape[1] == descriptor.num_q_heads;
+  mask.block_heads = is_per_query_head ? descriptor.q_per_kv() : 1;
+  mask.query_blocks = bounded_extent(call.block_mask.shape[2]);
+  mask.key_blocks = bounded_extent(call.block_mask.shape[3]);
+  return mask;
+}
+
+}  // namespace
+
+std::int64_t batch_of(const PrefillCall& call) {
+  return is_ragged(call.q) ? std::max<std::int64_t>(call.q_offsets.shape[0] - 1, 0)
+                           : call.q.shape[0];
+}
+
+void check_prefill_call(const AttentionDescriptor& descriptor, const PrefillCall& call) {
+  TensorChecks checks;
+  const std::int64_t batch = batch_of(call);
+  check_queries(checks, descriptor, call, batch);
+  check_keys(checks, descriptor, call, batch);
+  for (const auto& [name, view] : {std::pair{"query_positions", &call.query_positions},
+                                   std::pair{"key_positions", &call.key_positions}}) {
+    if (view->data != nullptr) {
+      check_numbers(checks, name, *view, DataType::int32, {batch});
+    }
+  }
+  check_mask_inputs(checks, descriptor, call, batch);
+  check_modifiers(checks, descriptor, call);
+  check_blocks(checks, descriptor, call, batch);
+  check_sinks(checks, descriptor, call.sinks);
+  check_scale(checks, call.softmax_scale);
+  checks.finish();
+}
+
+PrefillArguments make_prefill_arguments(const AttentionDescriptor& descriptor,
+                                        const PrefillCall& call) {
+  PrefillArguments arguments = {};
+  arguments.q = call.q.data;
+  arguments.k = call.k.data;
+  arguments.v = call.v.data;
+  arguments.out = call.out.data;
+  arguments.lse = static_cast<float*>(call.lse.data);
+  arguments.q_strides = query_strides(call.q);
+  arguments.out_strides = query_strides(call.out);
+  arguments.lse_strides = lse_strides(call.lse);
+  arguments.k_strides = key_strides(descriptor, call.k);
+  arguments.v_strides = key_strides(descriptor, call.v);
+  arguments.queries = query_tokens(call);
+  arguments.keys = key_tokens(descriptor, call);
+  arguments.query_positions = static_cast<const int*>(call.query_positions.data);
+  arguments.key_positions = static_cast<const int*>(call.key_positions.data);
+  arguments.block_table = static_cast<const int*>(call.block_table.data);
+  arguments.block_table_stride = call.block_table.strides[0];
+  arguments.mask = make_mask(descriptor, call);
+  arguments.sinks = static_cast<const float*>(call.sinks.data);
+  arguments.softmax_scale = call.softmax_scale;
+  arguments.batch = static_cast<int>(batch_of(call));
+  arguments.num_kv_heads = descriptor.num_kv_heads;
+  return arguments;
+}
+
+}  // namespace attnjit

@@ -1,0 +1,48 @@
+// What happens to a score before the softmax, besides its scale.
+#pragma once
+
+#include "kernel_config.cuh"
+
+#include "device/prefill_work.cuh"
+#include "device/softmax_math.cuh"
+
+constexpr bool has_modifier = config::score_modifier != ScoreModifier::none;
+
+// tanh(x), with an absolute error of a few 1e-7, which is what counts in a score: tanh.approx has
+// 5e-4 of its value.
+__device__ __forceinline__ float tanh_by_exp2(float x) {
+  return 1.0f - 2.0f * reciprocal_approximate(exp2_approximate(2.0f * log2_e * x) + 1.0f);
+}
+
+// A row's share of the modifier, the same for all keys.
+struct RowModifier {
+  float slope;      // in units of log2
+  int query_place;  // among the keys
+};
+
+__device__ __forceinline__ RowModifier
+row_modifier(const attnjit::kernel_interface::PrefillArguments& arguments, const PrefillWork& work,
+             int row) {
+  RowModifier modifier = {};
+  if constexpr (config::score_modifier == ScoreModifier::alibi) {
+    modifier.slope = arguments.mask.alibi_slopes[head_of(work, row)] * log2_e;
+    modifier.query_place = work.query_place + query_of(row);
+  }
+  return modifier;
+}
+
+// From a product of q and k to a score in units of log2.
+__device__ __forceinline__ float modified_score(
+    const attnjit::kernel_interface::PrefillArguments& arguments, const RowModifier& modifier,
+    int key, float product) {
+  if constexpr (config::score_modifier == ScoreModifier::softcap) {
+    const float cap = arguments.mask.softcap;
+    return cap * log2_e * tanh_by_exp2(product * arguments.softmax_scale / cap);
+  } else if constexpr (config::score_modifier == ScoreModifier::alibi) {
+    const int distance = modifier.query_place - key;
+    return product * (arguments.softmax_scale * log2_e) -
+           modifier.slope * static_cast<float>(distance < 0 ? -distance : distance);
+  } else {
+    return product * (arguments.softmax_scale * log2_e);
+  }
+}

@@ -1,0 +1,280 @@
+// Attention of many query tokens per request with mma.sync and cp.async: ragged, dense or paged
+// keys, any head ratio, every mask. Grid: x = row tiles of all requests, y = kv heads.
+//
+// The seqlen_q * q_per_kv query rows that share a kv head are packed, query-major, into tiles of
+// block_m rows. A warp has whole rows: scores, probabilities and output of a row stay in its
+// registers. Keys and values of a tile have one buffer each, and each is copied while the other is
+// multiplied.
+#include "kernel_config.cuh"
+
+#include "device/async_copy.cuh"
+#include "device/attention_sink.cuh"
+#include "device/mma_sm80.cuh"
+#include "device/opaque_value.cuh"
+#include "device/prefill_block.cuh"
+#include "device/prefill_mask.cuh"
+#include "device/prefill_softmax.cuh"
+#include "device/prefill_tiles.cuh"
+#include "device/prefill_work.cuh"
+#include "device/score_modifier.cuh"
+#include "device/softmax_math.cuh"
+#include "interface/prefill_arguments.h"
+
+using namespace attnjit::kernel_interface;
+
+namespace {
+
+__device__ __forceinline__ void reset(Accumulators& sums) {
+#pragma unroll
+  for (int i = 0; i < row_tiles; ++i) {
+#pragma unroll
+    for (int j = 0; j < value_tiles; ++j) {
+#pragma unroll
+      for (int c = 0; c < 4; ++c)
+        sums.out[i][j][c] = 0.0f;
+    }
+    sums.row_max[i][0] = sums.row_max[i][1] = negative_infinity();
+    sums.row_sum[i][0] = sums.row_sum[i][1] = 0.0f;
+  }
+}
+
+__device__ __forceinline__ void compute_scores(const Element* q, const Element* k,
+                                               const Position& at, Scores& scores) {
+#pragma unroll
+  for (int i = 0; i < row_tiles; ++i) {
+#pragma unroll
+    for (int j = 0; j < key_tiles; ++j) {
+#pragma unroll
+      for (int c = 0; c < 4; ++c)
+        scores[i][j][c] = 0.0f;
+    }
+  }
+  const Element* q_row = q + (at.first_row + at.lane % 16) * pitch_qk + at.lane / 16 * 8;
+  const Element* k_row = k + (at.lane / 16 * 8 + at.lane % 8) * pitch_qk + at.lane / 8 % 2 * 8;
+#pragma unroll 12
+  for (int column = 0; column < padded_qk; column += 16) {
+    unsigned queries[row_tiles][4];
+#pragma unroll
+    for (int i = 0; i < row_tiles; ++i)
+      load_matrices(queries[i], q_row + i * 16 * pitch_qk + column);
+#pragma unroll
+    for (int j = 0; j < key_tiles; j += 2) {
+      unsigned keys[4];
+      load_matrices(keys, k_row + j * 8 * pitch_qk + column);
+#pragma unroll
+      for (int i = 0; i < row_tiles; ++i) {
+        multiply_accumulate<config::dtype>(scores[i][j], queries[i], keys[0], keys[1]);
+        multiply_accumulate<config::dtype>(scores[i][j + 1], queries[i], keys[2], keys[3]);
+      }
+    }
+  }
+}
+
+// Products to scores in units of log2: modifier, scale, and -inf where a row does not see a key.
+__device__ __forceinline__ void mask_scores(const PrefillArguments& arguments,
+                                            const PrefillWork& work, const Position& at,
+                                            const FoundTile& tile, Scores& scores) {
+  const int first_key = tile.index * config::block_n + at.lane % 4 * 2;
+  // Over the main loop, what each row sees would take registers that there are not.
+  const int first_row = opaque(work.first_row + at.first_row + at.lane / 4);
+#pragma unroll
+  for (int i = 0; i < row_tiles; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = first_row + i * 16 + half * 8;
+      const RowModifier modifier = row_modifier(arguments, work, row);
+      RowMask view = {};
+      if (!tile.is_full)
+        view = row_mask(arguments, work, row);
+#pragma unroll
+      for (int j = 0; j < key_tiles; ++j) {
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+          const int key = first_key + j * 8 + c;
+          float& score = scores[i][j][half * 2 + c];
+          score = modified_score(arguments, modifier, key, score);
+          if (!tile.is_full)
+            score = masked_score(arguments, work, view, key, score);
+        }
+      }
+    }
+  }
+}
+
+__device__ __forceinline__ void compute_probabilities(const PrefillArguments& arguments,
+                                                      const SharedStorage& shared, const Element* k,
+                                                      const Position& at, const FoundTile& tile,
+                                                      Accumulators& sums,
+                                                      Probabilities& probabilities) {
+  Scores scores;
+  compute_scores(shared.elements, k, at, scores);
+  mask_scores(arguments, shared.work, at, tile, scores);
+  update_softmax(scores, sums);
+  pack_probabilities(scores, probabilities);
+}
+
+__device__ __forceinline__ void accumulate_output(const Element* v, const Position& at,
+                                                  const Probabilities& probabilities,
+                                                  Accumulators& sums) {
+  const Element* v_row = v + at.lane % 16 * pitch_v + at.first_column + at.lane / 16 * 8;
+#pragma unroll
+  for (int step = 0; step < config::block_n / 16; ++step) {
+#pragma unroll
+    for (int j = 0; j < value_tiles; j += 2) {
+      unsigned values[4];
+      load_matrices_transposed(values, v_row + step * 16 * pitch_v + j * 8);
+#pragma unroll
+      for (int i = 0; i < row_tiles; ++i) {
+        multiply_accumulate<config::dtype>(sums.out[i][j], probabilities[step][i], values[0],
+                                           values[1]);
+        multiply_accumulate<config::dtype>(sums.out[i][j + 1], probabilities[step][i], values[2],
+                                           values[3]);
+      }
+    }
+  }
+}
+
+// Divides by the sums, rounds, and puts the rows of this warp into shared memory; writes their LSE.
+__device__ __forceinline__ void finish_rows(SharedStorage& shared,
+                                            const PrefillArguments& arguments,
+                                            const PrefillWork& work, const Position& at,
+                                            const Accumulators& sums) {
+#pragma unroll
+  for (int i = 0; i < row_tiles; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int tile_row = at.first_row + i * 16 + at.lane / 4 + half * 8;
+      const int row = work.first_row + tile_row;
+      const float sum = row_total(sums.row_sum[i][half]);
+      const float maximum = sums.row_max[i][half];
+      const bool sees_nothing = sum == 0.0f;
+      const bool is_row = row < work.num_rows;
+      const float sink =
+          is_row ? load_sink<config::has_sinks>(arguments.sinks, head_of(work, row)) : 0.0f;
+      const float scale =
+          sees_nothing ? 0.0f
+                       : reciprocal_approximate(denominator<config::has_sinks>(sink, maximum, sum));
+      Element* out = shared.elements + tile_row * pitch_out + at.first_column + at.lane % 4 * 2;
+#pragma unroll
+      for (int j = 0; j < value_tiles; ++j) {
+        *reinterpret_cast<unsigned*>(out + j * 8) = pack_pair<config::dtype>(
+            sums.out[i][j][half * 2] * scale, sums.out[i][j][half * 2 + 1] * scale);
+      }
+      if (is_row && at.first_column == 0 && at.lane % 4 == 0 && arguments.lse != nullptr) {
+        arguments.lse[row_offset(arguments.lse_strides, work, row)] =
+            sees_nothing ? negative_infinity() : (maximum + log2_approximate(sum)) * ln_2;
+      }
+    }
+  }
+}
+
+__device__ __forceinline__ void store_output(const SharedStorage& shared,
+                                             const PrefillArguments& arguments,
+                                             const PrefillWork& work) {
+  constexpr int chunks = config::head_dim_v / 8;
+#pragma unroll 4
+  for (int i = threadIdx.x; i < config::block_m * chunks; i += num_threads) {
+    const int row = work.first_row + i / chunks;
+    const int column = i % chunks * 8;
+    if (row < work.num_rows) {
+      *reinterpret_cast<uint4*>(static_cast<Element*>(arguments.out) +
+                                row_offset(arguments.out_strides, work, row) + column) =
+          *reinterpret_cast<const uint4*>(shared.elements + i / chunks * pitch_out + column);
+    }
+  }
+}
+
+// K and V are tensors of their own.
+__device__ __forceinline__ void process_tiles(SharedStorage& shared,
+                                              const PrefillArguments& arguments, const Position& at,
+                                              Accumulators& sums) {
+  const PrefillWork& work = shared.work;
+  const VisibleTiles& tiles = shared.tiles;
+  Element* k = shared.elements + first_key_element;
+  Element* v = shared.elements + first_value_element;
+  TileWalk walk;
+  FoundTile tile = walk.find(arguments, work, tiles, tiles.first_tile);
+  if (tile.index < tiles.end_tile)
+    copy_keys(k, arguments, shared, tile.index);
+  commit_copies();
+  while (tile.index < tiles.end_tile) {
+    wait_for_copies<0>();
+    __syncthreads();  // this tile's keys have arrived for all; the values before are no longer read
+    copy_values(v, arguments, shared, tile.index);
+    commit_copies();
+    Probabilities probabilities;
+    compute_probabilities(arguments, shared, k, at, tile, sums, probabilities);
+    tile = walk.find(arguments, work, tiles, tile.index + 1);
+    wait_for_copies<0>();
+    __syncthreads();  // the values have arrived for all; the keys are no longer read
+    if (tile.index < tiles.end_tile)
+      copy_keys(k, arguments, shared, tile.index);
+    commit_copies();
+    accumulate_output(v, at, probabilities, sums);
+  }
+}
+
+// V lies in the rows of K: a tile is copied once, while the one before is used.
+__device__ __forceinline__ void process_shared_tiles(SharedStorage& shared,
+                                                     const PrefillArguments& arguments,
+                                                     const Position& at, Accumulators& sums) {
+  const PrefillWork& work = shared.work;
+  const VisibleTiles& tiles = shared.tiles;
+  TileWalk walk;
+  FoundTile tile = walk.find(arguments, work, tiles, tiles.first_tile);
+  int buffer = 0;
+  if (tile.index < tiles.end_tile)
+    copy_keys(shared.elements + first_key_element, arguments, shared, tile.index);
+  commit_copies();
+  while (tile.index < tiles.end_tile) {
+    const FoundTile next = walk.find(arguments, work, tiles, tile.index + 1);
+    wait_for_copies<0>();
+    __syncthreads();  // this tile has arrived for all; the one before is no longer read
+    if (next.index < tiles.end_tile) {
+      copy_keys(shared.elements + first_key_element + (buffer ^ 1) * key_elements, arguments,
+                shared, next.index);
+    }
+    commit_copies();
+    const Element* k = shared.elements + first_key_element + buffer * key_elements;
+    Probabilities probabilities;
+    compute_probabilities(arguments, shared, k, at, tile, sums, probabilities);
+    accumulate_output(k, at, probabilities, sums);
+    tile = next;
+    buffer ^= 1;
+  }
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(num_threads)
+    prefill_sm80(const __grid_constant__ PrefillArguments arguments) {
+  extern __shared__ __align__(16) unsigned char shared_bytes[];
+  SharedStorage& shared = *reinterpret_cast<SharedStorage*>(shared_bytes);
+  // The last rows see the most keys under a causal mask: they begin first.
+  const PrefillWork found =
+      find_work(arguments, static_cast<int>(gridDim.x - 1 - blockIdx.x), blockIdx.y);
+  if (found.first_row < 0 || found.first_row >= found.num_rows)
+    return;
+  const int warp = static_cast<int>(threadIdx.x / 32);
+  const Position at = {static_cast<int>(threadIdx.x % 32), warp % row_warps * warp_rows,
+                       warp / row_warps * warp_columns};
+  const VisibleTiles tiles = find_visible_tiles(arguments, found);
+  if (threadIdx.x == 0) {
+    shared.work = found;
+    shared.tiles = tiles;
+  }
+  clear_padding<padded_qk - config::head_dim_qk>(shared);
+  copy_queries(shared, arguments, found);
+  __syncthreads();  // work and tiles are written
+  Accumulators sums;
+  reset(sums);
+  if constexpr (value_is_prefix)
+    process_shared_tiles(shared, arguments, at, sums);
+  else
+    process_tiles(shared, arguments, at, sums);
+  wait_for_copies<0>();
+  __syncthreads();  // no copy is under way; queries, keys and values are no longer read
+  finish_rows(shared, arguments, shared.work, at, sums);
+  __syncthreads();  // all rows are in shared memory
+  store_output(shared, arguments, shared.work);
+}
