@@ -53,11 +53,11 @@ extern "C" __global__ void compare_outputs(const __grid_constant__ CompareArgume
   double dot = 0.0;
   double squares = 0.0;
   for (int i = threadIdx.x; i < arguments.head_dim_v; i += blockDim.x) {
-    const double value = load_element(arguments.out, out + i, arguments.kind);
     if (!is_owned) {
-      errors.mismatches += isnan(value) ? 0 : 1;
+      errors.mismatches += is_poison(arguments.out, out + i, arguments.kind) ? 0 : 1;
       continue;
     }
+    const double value = load_element(arguments.out, out + i, arguments.kind);
     const double reference = arguments.reference_out[row * arguments.head_dim_v + i];
     errors.add(value, reference, arguments.absolute, arguments.relative);
     dot += value * reference;
@@ -69,15 +69,14 @@ extern "C" __global__ void compare_outputs(const __grid_constant__ CompareArgume
   atomicAdd(&result->dot, dot);
   atomicAdd(&result->squares, squares);
   if (threadIdx.x == 0 && arguments.lse != nullptr) {
-    const double lse =
-        arguments.lse[request * arguments.lse_strides.batch + query * arguments.lse_strides.token +
-                      head * arguments.lse_strides.head];
+    const long long lse = request * arguments.lse_strides.batch +
+                          query * arguments.lse_strides.token + head * arguments.lse_strides.head;
     Errors lse_errors;
     if (is_owned) {
-      lse_errors.add(lse, arguments.reference_lse[row], arguments.lse_absolute,
+      lse_errors.add(arguments.lse[lse], arguments.reference_lse[row], arguments.lse_absolute,
                      arguments.lse_relative);
     } else {
-      lse_errors.mismatches += isnan(lse) ? 0 : 1;
+      lse_errors.mismatches += is_poison(arguments.lse, lse, element_fp32) ? 0 : 1;
     }
     raise_to(&result->worst_lse_excess, lse_errors.worst_excess);
     raise_to(&result->worst_lse_error, lse_errors.worst_error);
