@@ -10,7 +10,7 @@ namespace {
 TEST_CASE("every case of the decode suite agrees with the fp64 reference") {
   check::DecodeChecker checker(gpu_runtime(), 0);
   for (const check::SuiteCase& suite_case : check::decode_suite()) {
-    const check::DecodeCheckResult result = checker.check(suite_case);
+    const check::CheckResult result = checker.check(suite_case);
     INFO(suite_case.group << ": " << describe(suite_case.decode_case) << ": " << result.failure);
     CHECK(result.passed);
   }

@@ -18,12 +18,17 @@ double score(const HostAttention& attention, int b, int head, int query, int tok
   if (attention.is_causal && token >= attention.seq_lens[static_cast<std::size_t>(b)] - hidden) {
     return -infinity;
   }
+  const double added = attention.mask ? attention.mask(b, head, query, token) : 0.0;
+  if (added == -infinity) {
+    return -infinity;
+  }
   double sum = 0;
   for (int i = 0; i < attention.head_dim_qk; ++i) {
     sum += attention.q(b, head, query, i) * attention.k(b, kv_head, token, i);
   }
-  return sum * attention.softmax_scale +
-         (attention.mask ? attention.mask(b, head, query, token) : 0.0);
+  const double scaled = sum * attention.softmax_scale;
+  const double cap = attention.softcap;
+  return (cap > 0 ? cap * std::tanh(scaled / cap) : scaled) + added;
 }
 
 void compute_row(const HostAttention& attention, int b, int head, int query, HostResult& result) {
@@ -40,12 +45,16 @@ void compute_row(const HostAttention& attention, int b, int head, int query, Hos
   for (int token = 0; token < seqlen && maximum > -infinity; ++token) {
     const double weight = std::exp(scores[static_cast<std::size_t>(token)] - maximum);
     sum += weight;
-    for (int i = 0; i < attention.head_dim_v; ++i) {
+    for (int i = 0; i < attention.head_dim_v && weight > 0; ++i) {
       out[static_cast<std::size_t>(i)] += weight * attention.v(b, kv_head, token, i);
     }
   }
+  const double sink =
+      attention.sinks.empty()
+          ? 0.0
+          : std::exp(double{attention.sinks[static_cast<std::size_t>(head)]} - maximum);
   for (const double value : out) {
-    result.out.push_back(sum > 0 ? value / sum : 0.0);
+    result.out.push_back(sum > 0 ? value / (sum + sink) : 0.0);
   }
   result.lse.push_back(sum > 0 ? maximum + std::log(sum) : -infinity);
 }

@@ -20,7 +20,10 @@ struct HostAttention {
   std::vector<int> seq_lens;
   // Elements by (request, head, query or token, column).
   std::function<double(int, int, int, int)> q, k, v;
-  // Added to a score, -inf hides the key, by (request, head, query, token); not called if not set.
+  double softcap = 0;        // c of c * tanh(score / c); 0: none
+  std::vector<float> sinks;  // of query heads; empty: none
+  // Added to a score, -inf hides the key, whatever it holds, by (request, head, query, token); not
+  // called if not set.
   std::function<double(int, int, int, int)> mask;
 };
 

@@ -9,8 +9,8 @@
 #include "decode_suite.hpp"
 #include "gpu_runtime.hpp"
 #include "host_attention.hpp"
+#include "reference_attention.hpp"
 #include "reference_comparison.hpp"
-#include "reference_decode.hpp"
 
 namespace attnjit {
 namespace {
@@ -83,7 +83,8 @@ TEST_CASE("the fp64 reference on the GPU equals the one on the host") {
     decode_case.seqlen_q = 3;
     decode_case.seq_lens = {0, 2, 65, 200};
     const DecodeProblem problem(kernels, decode_case, stream, 7);
-    const check::ReferenceResult on_gpu = check::compute_reference(kernels, problem, stream);
+    const check::ReferenceResult on_gpu =
+        check::compute_reference(kernels, problem.reference_call(), stream);
     const HostResult on_host = host_reference(problem, HostTensors(problem, stream));
     const auto out = download_values<double>(on_gpu.out, on_host.out.size(), stream.handle());
     const auto lse = download_values<double>(on_gpu.lse, on_host.lse.size(), stream.handle());

@@ -26,7 +26,7 @@ struct GroupSummary {
 std::vector<GroupSummary> summarize(const CheckReport& report) {
   std::vector<GroupSummary> groups;
   for (const CheckedCase& checked : report.cases) {
-    const std::string& name = checked.suite_case.group;
+    const std::string& name = group_of(checked.check_case);
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const GroupSummary& known) { return known.name == name; });
     if (group == groups.end()) {
@@ -68,13 +68,12 @@ void print_table(const CheckReport& report) {
 }
 
 json to_json(const CheckedCase& checked) {
-  const check::DecodeCase& decode_case = checked.suite_case.decode_case;
   const check::Comparison& comparison = checked.result.comparison;
-  return {{"group", checked.suite_case.group},
-          {"case", describe(decode_case)},
-          {"descriptor", json::parse(to_json(decode_case.descriptor))},
-          {"seqlen_q", decode_case.seqlen_q},
-          {"batch", decode_case.batch()},
+  return {{"group", group_of(checked.check_case)},
+          {"case", describe(checked.check_case)},
+          {"descriptor", json::parse(to_json(descriptor_of(checked.check_case)))},
+          {"seqlen_q", seqlen_q_of(checked.check_case)},
+          {"batch", batch_of(checked.check_case)},
           {"passed", checked.result.passed},
           {"failure", checked.result.failure},
           {"worst_error", comparison.worst_error},
@@ -105,8 +104,8 @@ void print_report(const CheckReport& report, bool as_json) {
   print_table(report);
   for (const CheckedCase& checked : report.cases) {
     if (!checked.result.passed) {
-      print_result("failed: {}: {}: {}\n", checked.suite_case.group,
-                   describe(checked.suite_case.decode_case), checked.result.failure);
+      print_result("failed: {}: {}: {}\n", group_of(checked.check_case),
+                   describe(checked.check_case), checked.result.failure);
     }
   }
   print_result("{} passed, {} failed\n", num_passed, report.num_failed);

@@ -12,19 +12,19 @@
 #include "attnjit/shown_text.hpp"
 #include "attnjit/target_device_query.hpp"
 #include "command.hpp"
+#include "decode_checker.hpp"
+#include "prefill_checker.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
 namespace {
 
-using check::SuiteCase;
-
 // Compiles what the cases need on all cores; an error surfaces again, with its case, when that
 // runs.
-void prepare_all(AttentionRuntime& runtime, int device, const std::vector<SuiteCase>& cases) {
+void prepare_all(AttentionRuntime& runtime, int device, const std::vector<CheckCase>& cases) {
   std::vector<AttentionDescriptor> descriptors;
-  for (const SuiteCase& suite_case : cases) {
-    const AttentionDescriptor& descriptor = suite_case.decode_case.descriptor;
+  for (const CheckCase& check_case : cases) {
+    const AttentionDescriptor& descriptor = descriptor_of(check_case);
     if (std::find(descriptors.begin(), descriptors.end(), descriptor) == descriptors.end()) {
       descriptors.push_back(descriptor);
     }
@@ -33,7 +33,11 @@ void prepare_all(AttentionRuntime& runtime, int device, const std::vector<SuiteC
   const auto work = [&] {
     for (std::size_t i = next++; i < descriptors.size(); i = next++) {
       try {
-        runtime.prepare_decode(descriptors[i], device);
+        if (descriptors[i].operation == Operation::decode) {
+          runtime.prepare_decode(descriptors[i], device);
+        } else {
+          runtime.prepare_prefill(descriptors[i], device);
+        }
       } catch (const std::exception&) {
         continue;
       }
@@ -45,11 +49,23 @@ void prepare_all(AttentionRuntime& runtime, int device, const std::vector<SuiteC
   }
 }
 
-check::DecodeCheckResult run_case(check::DecodeChecker& checker, const SuiteCase& suite_case) {
+// One of each operation; both share the runtime's kernels.
+struct Checkers {
+  check::DecodeChecker decode;
+  check::PrefillChecker prefill;
+
+  check::CheckResult check(const check::SuiteCase& suite_case) { return decode.check(suite_case); }
+  check::CheckResult check(const check::PrefillSuiteCase& suite_case) {
+    return prefill.check(suite_case);
+  }
+};
+
+check::CheckResult run_case(Checkers& checkers, const CheckCase& check_case) {
   try {
-    return checker.check(suite_case);
+    return std::visit([&](const auto& suite_case) { return checkers.check(suite_case); },
+                      check_case);
   } catch (const std::exception& error) {
-    check::DecodeCheckResult result;
+    check::CheckResult result;
     result.failure = error.what();
     return result;
   }
@@ -57,11 +73,11 @@ check::DecodeCheckResult run_case(check::DecodeChecker& checker, const SuiteCase
 
 }  // namespace
 
-std::vector<SuiteCase> step_cases(const std::vector<AttentionDescriptor>& descriptors, int batch,
+std::vector<CheckCase> step_cases(const std::vector<AttentionDescriptor>& descriptors, int batch,
                                   int seqlen_kv) {
-  std::vector<SuiteCase> cases;
+  std::vector<CheckCase> cases;
   for (const AttentionDescriptor& descriptor : descriptors) {
-    SuiteCase suite_case;
+    check::SuiteCase suite_case;
     suite_case.group = "decode step";
     suite_case.decode_case.descriptor = descriptor;
     suite_case.decode_case.seqlen_q = descriptor.max_seqlen_q;
@@ -76,10 +92,10 @@ std::vector<SuiteCase> step_cases(const std::vector<AttentionDescriptor>& descri
   return cases;
 }
 
-std::vector<SuiteCase> filter_cases(std::vector<SuiteCase> cases, const std::string& text) {
-  std::erase_if(cases, [&](const SuiteCase& suite_case) {
-    return suite_case.group.find(text) == std::string::npos &&
-           describe(suite_case.decode_case).find(text) == std::string::npos;
+std::vector<CheckCase> filter_cases(std::vector<CheckCase> cases, const std::string& text) {
+  std::erase_if(cases, [&](const CheckCase& check_case) {
+    return group_of(check_case).find(text) == std::string::npos &&
+           describe(check_case).find(text) == std::string::npos;
   });
   if (cases.empty()) {
     throw UsageError(
@@ -90,19 +106,20 @@ std::vector<SuiteCase> filter_cases(std::vector<SuiteCase> cases, const std::str
   return cases;
 }
 
-CheckReport run_cases(AttentionRuntime& runtime, int device, const std::vector<SuiteCase>& cases) {
+CheckReport run_cases(AttentionRuntime& runtime, int device, const std::vector<CheckCase>& cases) {
   CheckReport report;
   report.card = query_target_device(device).name;
   print_message("preparing the kernels of {} cases\n", cases.size());
   prepare_all(runtime, device, cases);
-  check::DecodeChecker checker(runtime, device);
+  Checkers checkers = {check::DecodeChecker(runtime, device),
+                       check::PrefillChecker(runtime, device)};
   std::string group;
-  for (const SuiteCase& suite_case : cases) {
-    if (suite_case.group != group) {
-      group = suite_case.group;
+  for (const CheckCase& check_case : cases) {
+    if (group_of(check_case) != group) {
+      group = group_of(check_case);
       print_message("{}\n", group);
     }
-    report.cases.push_back({suite_case, run_case(checker, suite_case)});
+    report.cases.push_back({check_case, run_case(checkers, check_case)});
     report.num_failed += report.cases.back().result.passed ? 0 : 1;
   }
   return report;

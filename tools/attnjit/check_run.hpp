@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "attnjit/model_plan.hpp"
-#include "decode_checker.hpp"
-#include "decode_suite.hpp"
+#include "attnjit/attention_runtime.hpp"
+#include "check_case.hpp"
+#include "reference_comparison.hpp"
 
 namespace attnjit {
 
 struct CheckedCase {
-  check::SuiteCase suite_case;
-  check::DecodeCheckResult result;
+  CheckCase check_case;
+  check::CheckResult result;
 };
 
 struct CheckReport {
@@ -24,16 +24,14 @@ struct CheckReport {
 
 // One decode step for each descriptor: `batch` requests of mixed lengths up to `seqlen_kv`, an
 // empty one among them if there are several.
-std::vector<check::SuiteCase> step_cases(const std::vector<AttentionDescriptor>& descriptors,
-                                         int batch, int seqlen_kv);
+std::vector<CheckCase> step_cases(const std::vector<AttentionDescriptor>& descriptors, int batch,
+                                  int seqlen_kv);
 
 // The cases whose group or description holds `text`. Throws UsageError if none does.
-std::vector<check::SuiteCase> filter_cases(std::vector<check::SuiteCase> cases,
-                                           const std::string& text);
+std::vector<CheckCase> filter_cases(std::vector<CheckCase> cases, const std::string& text);
 
 // Prepares all kernels (in parallel), then runs the cases; progress on stderr. What a case throws
 // is its failure; without a usable GPU throws DriverError.
-CheckReport run_cases(AttentionRuntime& runtime, int device,
-                      const std::vector<check::SuiteCase>& cases);
+CheckReport run_cases(AttentionRuntime& runtime, int device, const std::vector<CheckCase>& cases);
 
 }  // namespace attnjit

@@ -1,8 +1,10 @@
 // attnjit check: runs kernels on the GPU and compares them with the fp64 reference: the whole
 // suite, or one decode step of a model's layers or of a descriptor.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "check_report.hpp"
 #include "check_run.hpp"
@@ -19,19 +21,35 @@ struct CheckArguments {
   GpuArguments gpu;
   int batch = 6;
   int seqlen_kv = 4096;
+  CheckSuite suite = CheckSuite::all;
   std::string filter;
   bool as_json = false;
 };
 
-std::vector<check::SuiteCase> cases_of(const CheckArguments& arguments) {
+std::vector<CheckCase> cases_of(const CheckArguments& arguments) {
   if (arguments.plan.model.empty()) {
-    return check::decode_suite();
+    return cases_of_suite(arguments.suite);
   }
+  refuse_option(arguments.suite != CheckSuite::all, "--suite", "a model or a descriptor");
   return step_cases(find_decode_descriptors(arguments.plan), arguments.batch, arguments.seqlen_kv);
 }
 
+void add_suite_option(CLI::App& command, CheckSuite& suite) {
+  const std::vector<CheckSuite> suites = {CheckSuite::decode, CheckSuite::prefill, CheckSuite::all};
+  std::vector<std::string> names;
+  for (const CheckSuite each : suites) {
+    names.emplace_back(to_string(each));
+  }
+  const auto choose = [&suite, suites](const std::string& name) {
+    suite = *std::find_if(suites.begin(), suites.end(),
+                          [&](CheckSuite each) { return to_string(each) == name; });
+  };
+  command.add_option_function<std::string>("--suite", choose, "Which suite to run (default all)")
+      ->check(CLI::IsMember(names));
+}
+
 ExitCode run(const CheckArguments& arguments) {
-  const std::vector<check::SuiteCase> cases = filter_cases(cases_of(arguments), arguments.filter);
+  const std::vector<CheckCase> cases = filter_cases(cases_of(arguments), arguments.filter);
   AttentionRuntime runtime(provider_options(arguments.gpu));
   const CheckReport report = run_cases(runtime, arguments.gpu.device, cases);
   print_report(report, arguments.as_json);
@@ -47,8 +65,7 @@ void add_check_command(CLI::App& app, CommandAction& action) {
   add_plan_arguments(*command, arguments->plan);
   command->get_option("model")->required(false)->description(
       "Model (config.json or preset) or descriptor (JSON text or file) to check one decode step "
-      "of; the whole "
-      "suite if not given");
+      "of; the whole suites if not given");
   add_gpu_arguments(*command, arguments->gpu);
   command->add_option("--batch", arguments->batch, "Requests of the decode step")
       ->check(CLI::Range(1, 65536))
@@ -56,6 +73,7 @@ void add_check_command(CLI::App& app, CommandAction& action) {
   command->add_option("--seqlen-kv", arguments->seqlen_kv, "Keys of the longest request")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
+  add_suite_option(*command, arguments->suite);
   command->add_option("--filter", arguments->filter, "Only cases whose name holds this text");
   command->add_flag("--json", arguments->as_json, "Print one JSON document");
   command->callback([&action, arguments] { action = [arguments] { return run(*arguments); }; });

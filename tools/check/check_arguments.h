@@ -1,7 +1,7 @@
 // Arguments of the kernels in tools/check/device, passed by value. Built-in types only.
 #pragma once
 
-#include "interface/paged_decode_arguments.h"
+#include "interface/prefill_arguments.h"
 
 namespace attnjit::check {
 
@@ -16,31 +16,70 @@ struct FillArguments {
   int one_in;
 };
 
-// Fills the tokens of a paged cache that requests own and see, and nothing else.
-struct FillCacheArguments {
-  void* cache;
-  const int* block_table;
-  const int* seq_lens;
-  const int* first_tokens;  // [batch], before which no query sees any
+// Fills the tokens that requests own and something sees, of q, k or v, and nothing else.
+struct FillTokensArguments {
+  void* data;
+  kernel_interface::RequestTokens tokens;
+  const int* first_tokens;  // [batch], before which nothing sees any
+  const int* end_tokens;    // [batch], from which on nothing does
   kernel_interface::CacheStrides strides;
+  const int* block_table;  // null: tokens lie in a row
   long long block_table_stride;
   unsigned long long seed;
-  int batch;
-  int num_kv_heads;
+  int num_heads;
   int head_dim;
   int page_size;
-  int max_seqlen;
+  int max_tokens;  // of any request
   int kind;
   float scale;  // of N(0, 1)
   float offset;
 };
 
 enum MaskMeaning {
-  mask_none = 0,
-  mask_causal = 1,
-  mask_bool = 2,
-  mask_additive = 3,
-  mask_window = 4
+  mask_none,
+  mask_causal,
+  mask_window,
+  mask_chunked,
+  mask_chunked_causal,
+  mask_prefix,
+  mask_document,
+  mask_tree,
+  mask_bool,
+  mask_additive,
+  mask_bits
+};
+
+enum ModifierMeaning { modifier_none, modifier_softcap, modifier_alibi };
+
+// Elements by batch, head, query and key, or fewer of these; a dimension that is broadcast has
+// stride 0.
+struct PairTensor {
+  const void* data;
+  kernel_interface::MaskStrides strides;
+  int queries;  // extents
+  int keys;     // of bits: bytes
+};
+
+// Segment ids of tokens, as the tokens lie.
+struct SegmentIds {
+  const int* data;
+  long long batch_stride;  // 0: ragged, by the tokens' offsets
+};
+
+// What the reference knows of masks: everything in elements, positions and ids; nothing of tiles.
+struct ReferenceMask {
+  int meaning;      // MaskMeaning
+  int window_left;  // -1 = unbounded
+  int window_right;
+  int chunk_size;
+  PairTensor pairs;  // of a materialized mask, or of a tree
+  int pairs_kind;
+  const int* prefix_lens;
+  SegmentIds q_segments;
+  SegmentIds kv_segments;
+  PairTensor blocks;       // of a block-sparse layout; null: none
+  int sparsity_block;      // tokens
+  int q_heads_per_blocks;  // query heads that share a head of `blocks`
 };
 
 // Query rows of one kv head that a thread block of the reference takes together.
@@ -48,23 +87,36 @@ constexpr int reference_tile_rows = 16;
 
 // Attention in fp64, straight from the definition.
 struct ReferenceArguments {
-  kernel_interface::PagedDecodeArguments call;  // tensors, strides, shape and scale
-  double* scores;                               // [tiles of a launch, tile rows, max_seqlen]
-  double* out;                                  // [batch, seqlen_q, num_q_heads, head_dim_v]
-  double* lse;                                  // [batch, seqlen_q, num_q_heads]
-  long long first_tile;                         // of this launch
+  const void* q;
+  const void* k;
+  const void* v;
+  kernel_interface::QueryStrides q_strides;
+  kernel_interface::CacheStrides k_strides;
+  kernel_interface::CacheStrides v_strides;
+  kernel_interface::RequestTokens queries;
+  kernel_interface::RequestTokens keys;
+  const int* query_positions;  // [batch]; null: the last query stands at the last key
+  const int* key_positions;    // [batch]; null: 0
+  const int* block_table;      // null: keys lie in a row
+  long long block_table_stride;
+  ReferenceMask mask;
+  int modifier;  // ModifierMeaning
+  float softcap;
+  const float* alibi_slopes;  // [num_q_heads]
+  const float* sinks;         // [num_q_heads]; null: none
+  float softmax_scale;
+  double* scores;        // [tiles of a launch, tile rows, max_keys]
+  double* out;           // as the rows of q: [rows, num_q_heads, head_dim_v]
+  double* lse;           // [rows, num_q_heads]
+  long long first_tile;  // of this launch
+  int tiles;             // per request and kv head
+  int num_kv_heads;
   int head_dim_qk;
   int head_dim_v;
   int q_per_kv;
   int page_size;
-  int max_seqlen;
+  int max_keys;
   int kind;
-  int value_is_prefix;
-  int mask;
-  int mask_kind;
-  int window_left;  // of mask_window; -1 = unbounded
-  int window_right;
-  int has_sinks;
 };
 
 struct Comparison {
@@ -74,10 +126,13 @@ struct Comparison {
   double worst_lse_error;
   double dot;            // sums over all outputs: out * reference,
   double squares;        // out^2 + reference^2
-  long long mismatches;  // outputs or LSEs where exactly one side is not finite, or that are NaN
+  long long mismatches;  // outputs or LSEs where exactly one side is not finite, that are NaN, or
+                         // that were written to a row where no query stands
+  long long compared;    // outputs and LSEs of rows where one does
 };
 
-// Tolerances of the contract: |error| <= absolute + relative * |reference|.
+// Tolerances of the contract: |error| <= absolute + relative * |reference|. Where the reference's
+// LSE is still poison, no query stands: the row must be poison too.
 struct CompareArguments {
   const void* out;
   const float* lse;
@@ -86,8 +141,8 @@ struct CompareArguments {
   Comparison* result;
   kernel_interface::QueryStrides out_strides;
   kernel_interface::QueryStrides lse_strides;
-  long long num_rows;
-  int seqlen_q;
+  long long num_rows;  // query heads times those of q
+  int extent;          // rows of q per index of its batch dimension
   int num_q_heads;
   int head_dim_v;
   int kind;

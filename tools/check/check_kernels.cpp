@@ -1,7 +1,6 @@
 #include "check_kernels.hpp"
 
 #include <span>
-#include <string>
 
 #include <fmt/format.h>
 
@@ -14,26 +13,29 @@ namespace attnjit {
 extern const std::span<const EmbeddedFile> embedded_check_sources;
 
 namespace check {
-namespace {}  // namespace
+
+RenderedKernel render_check_kernel(const TemplateLibrary& templates, const TargetDevice& target,
+                                   CheckKernelSource source) {
+  const TemplateLibrary library = templates.extended(embedded_check_sources);
+  const std::string entry(source.entry);
+  RenderedKernel kernel =
+      render_source(entry, library.text(fmt::format("device/{}.cu", entry)), target, library);
+  kernel.num_threads = check_threads;
+  kernel.shared_memory_bytes = source.shared_memory_bytes;
+  return kernel;
+}
 
 CheckKernels load_check_kernels(KernelProvider& provider, int device) {
-  const TemplateLibrary library = provider.templates().extended(embedded_check_sources);
   const TargetDevice target = query_target_device(device);
   CheckKernels kernels;
-  const auto load = [&](const std::string& entry, int shared_memory_bytes) {
-    RenderedKernel kernel =
-        render_source(entry, library.text(fmt::format("device/{}.cu", entry)), target, library);
-    kernel.num_threads = check_threads;
-    kernel.shared_memory_bytes = shared_memory_bytes;
-    const ProvidedKernel provided = provider.provide(kernel);
+  for (const CheckKernelSource& source : check_kernel_sources) {
+    const ProvidedKernel provided =
+        provider.provide(render_check_kernel(provider.templates(), target, source));
     kernels.cubins.push_back(std::make_unique<LoadedCubin>(
-        provided.cubin, KernelShape{entry, check_threads, shared_memory_bytes}));
-    return kernels.cubins.back()->on_device(device);
-  };
-  kernels.fill_random = load("fill_random", 0);
-  kernels.fill_cache = load("fill_cache", 0);
-  kernels.reference_decode = load("reference_decode", reference_shared_bytes);
-  kernels.compare_decode = load("compare_decode", 0);
+        provided.cubin,
+        KernelShape{std::string(source.entry), check_threads, source.shared_memory_bytes}));
+    kernels.*source.place = kernels.cubins.back()->on_device(device);
+  }
   return kernels;
 }
 

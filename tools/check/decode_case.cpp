@@ -7,18 +7,6 @@
 
 namespace attnjit::check {
 
-std::string_view to_string(CacheArrangement arrangement) {
-  switch (arrangement) {
-    case CacheArrangement::pool:
-      return "pool";
-    case CacheArrangement::per_request:
-      return "per_request";
-    case CacheArrangement::layered:
-      return "layered";
-  }
-  return "";
-}
-
 std::string_view to_string(PlanSource source) {
   switch (source) {
     case PlanSource::device:
@@ -27,20 +15,6 @@ std::string_view to_string(PlanSource source) {
       return "host";
     case PlanSource::stale:
       return "stale";
-  }
-  return "";
-}
-
-std::string_view to_string(SinkSize size) {
-  switch (size) {
-    case SinkSize::ordinary:
-      return "ordinary";
-    case SinkSize::large:
-      return "large";
-    case SinkSize::negative:
-      return "negative";
-    case SinkSize::infinite:
-      return "infinite";
   }
   return "";
 }

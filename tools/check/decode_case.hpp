@@ -8,17 +8,10 @@
 #include <vector>
 
 #include "attnjit/attention_descriptor.hpp"
+#include "cache_layout.hpp"
+#include "sink_values.hpp"
 
 namespace attnjit::check {
-
-// How a cache's pages lie in memory.
-enum class CacheArrangement {
-  pool,         // one pool for all requests, in the descriptor's layout tag
-  per_request,  // [batch, num_kv_heads, pages, page_size, head_dim]: block ids count within a
-                // request
-  layered,      // a pool whose pages are interleaved with another layer's
-};
-std::string_view to_string(CacheArrangement);
 
 // Where the plan's lengths come from.
 enum class PlanSource {
@@ -27,16 +20,6 @@ enum class PlanSource {
   stale,   // the schedule kernel, from other lengths than the run's
 };
 std::string_view to_string(PlanSource);
-
-// How large the sinks of a descriptor with sinks are, beside scores of N(0, 1). Each head has its
-// own.
-enum class SinkSize {
-  ordinary,  // as the LSE of a few to a thousand keys
-  large,     // far above it: outputs vanish
-  negative,  // far below it: as without sinks
-  infinite,  // a third each of +inf, -inf and ordinary ones
-};
-std::string_view to_string(SinkSize);
 
 struct DecodeCase {
   AttentionDescriptor descriptor;
@@ -58,16 +41,8 @@ struct DecodeCase {
 // "mla 576/512 h16 bf16 page 64 | b 6 s_q 2 s_k 20…4096 | pool device", for tables.
 std::string describe(const DecodeCase& decode_case);
 
-// Keys [begin, end) that a query sees by its place and the mask's shape; a materialized mask may
-// hide more of them.
-struct KeyRange {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-
-  std::int64_t size() const { return end > begin ? end - begin : 0; }
-};
-
-// Of query `query` of a request of `seqlen_kv` keys.
+// The keys that query `query` of a request of `seqlen_kv` keys sees by its place and the mask's
+// shape; a materialized mask may hide more of them.
 KeyRange visible_keys(const DecodeCase& decode_case, int seqlen_kv, int query);
 
 // The lengths of a case with every second one shorter, from `parity` on: a third; or 0 where a

@@ -14,25 +14,6 @@
 namespace attnjit::check {
 namespace {
 
-std::string find_failure(const DecodeCheckResult& result, const Tolerance& tolerance) {
-  const Comparison& comparison = result.comparison;
-  if (comparison.mismatches > 0) {
-    return fmt::format("{} values are NaN, unwritten, or not finite where the reference is",
-                       comparison.mismatches);
-  }
-  if (comparison.worst_excess > 1) {
-    return fmt::format("an output is off by {:.2f} times its tolerance", comparison.worst_excess);
-  }
-  if (comparison.worst_lse_excess > 1) {
-    return fmt::format("an LSE is off by {:.2f} times its tolerance", comparison.worst_lse_excess);
-  }
-  if (result.cosine_distance > tolerance.cosine_distance) {
-    return fmt::format("the cosine distance {:.2e} exceeds {:.0e}", result.cosine_distance,
-                       tolerance.cosine_distance);
-  }
-  return "";
-}
-
 // What `view` holds of requests [first, first + count).
 TensorView requests_of(TensorView view, int first, int count) {
   view.data =
@@ -120,7 +101,7 @@ void DecodeChecker::run(DecodeProblem& problem,
   stream_.synchronize();  // plan and workspace go away
 }
 
-DecodeCheckResult DecodeChecker::check(const SuiteCase& suite_case) {
+CheckResult DecodeChecker::check(const SuiteCase& suite_case) {
   switch (suite_case.kind) {
     case CheckKind::permutation:
       return check_permutation(suite_case.decode_case);
@@ -134,24 +115,19 @@ DecodeCheckResult DecodeChecker::check(const SuiteCase& suite_case) {
   return check(suite_case.decode_case);
 }
 
-DecodeCheckResult DecodeChecker::check(const DecodeCase& decode_case) {
+CheckResult DecodeChecker::check(const DecodeCase& decode_case) {
   return check(decode_case, runtime_.prepare_decode(decode_case.descriptor, stream_.device()));
 }
 
-DecodeCheckResult DecodeChecker::check(const DecodeCase& decode_case,
-                                       const std::shared_ptr<const PreparedDecode>& kernels) {
+CheckResult DecodeChecker::check(const DecodeCase& decode_case,
+                                 const std::shared_ptr<const PreparedDecode>& kernels) {
   DecodeProblem problem(kernels_, decode_case, stream_, decode_case.seed);
   run(problem, kernels, 0, decode_case.batch());
-  DecodeCheckResult result;
-  result.comparison = compare_with_reference(kernels_, problem, stream_, tolerance_);
-  const double squares = result.comparison.squares;
-  result.cosine_distance = squares > 0 ? 1.0 - 2.0 * result.comparison.dot / squares : 0.0;
-  result.failure = find_failure(result, tolerance_);
-  result.passed = result.failure.empty();
-  return result;
+  return judge(compare_with_reference(kernels_, problem, stream_, tolerance_), problem.num_values(),
+               tolerance_);
 }
 
-DecodeCheckResult DecodeChecker::check_permutation(const DecodeCase& decode_case) {
+CheckResult DecodeChecker::check_permutation(const DecodeCase& decode_case) {
   const auto kernels = runtime_.prepare_decode(decode_case.descriptor, stream_.device());
   std::vector<std::vector<unsigned char>> outputs;
   for (const std::uint64_t table_seed : {decode_case.seed, decode_case.seed + 1000}) {
@@ -159,18 +135,18 @@ DecodeCheckResult DecodeChecker::check_permutation(const DecodeCase& decode_case
     run(problem, kernels, 0, decode_case.batch());
     outputs.push_back(problem.download_outputs(stream_));
   }
-  DecodeCheckResult result;
+  CheckResult result;
   result.passed = outputs[0] == outputs[1];
   result.failure = result.passed ? "" : "outputs differ after the pages were permuted";
   return result;
 }
 
-DecodeCheckResult DecodeChecker::check_batch_invariance(const DecodeCase& decode_case) {
+CheckResult DecodeChecker::check_batch_invariance(const DecodeCase& decode_case) {
   DecodeProblem problem(kernels_, decode_case, stream_, decode_case.seed);
   const auto kernels = runtime_.prepare_decode(decode_case.descriptor, stream_.device());
   const int batch = decode_case.batch();
   std::vector<std::vector<unsigned char>> expected;  // by request
-  DecodeCheckResult result;
+  CheckResult result;
   const auto compare = [&](int first, int count, std::string_view where) {
     run(problem, kernels, first, count);
     const auto actual = split_by_request(problem.download_outputs(stream_), problem);
@@ -197,16 +173,12 @@ DecodeCheckResult DecodeChecker::check_batch_invariance(const DecodeCase& decode
   return result;
 }
 
-DecodeCheckResult DecodeChecker::check_sink_oracle(const DecodeCase& decode_case) {
+CheckResult DecodeChecker::check_sink_oracle(const DecodeCase& decode_case) {
   DecodeProblem problem(kernels_, decode_case, stream_, decode_case.seed);
   run(problem, runtime_.prepare_decode(decode_case.descriptor, stream_.device()), 0,
       decode_case.batch());
-  DecodeCheckResult result;
-  result.comparison =
-      compare_with_sink_oracle(problem, problem.download_outputs(stream_), tolerance_);
-  result.failure = find_failure(result, tolerance_);
-  result.passed = result.failure.empty();
-  return result;
+  return judge(compare_with_sink_oracle(problem, problem.download_outputs(stream_), tolerance_),
+               problem.num_values(), tolerance_);
 }
 
 }  // namespace attnjit::check

@@ -15,38 +15,31 @@
 
 namespace attnjit::check {
 
-struct DecodeCheckResult {
-  bool passed = false;
-  Comparison comparison = {};
-  double cosine_distance = 0;
-  std::string failure;  // what is wrong, empty if passed
-};
-
 class DecodeChecker {
  public:
   DecodeChecker(AttentionRuntime& runtime, int device);
 
   // As the case's kind says.
-  DecodeCheckResult check(const SuiteCase& suite_case);
+  CheckResult check(const SuiteCase& suite_case);
 
   // Runs the case on NaN-poisoned outputs and workspace and compares. Throws what preparing and
   // running throw.
-  DecodeCheckResult check(const DecodeCase& decode_case);
+  CheckResult check(const DecodeCase& decode_case);
 
   // The same with `kernels` of the case's descriptor.
-  DecodeCheckResult check(const DecodeCase& decode_case,
-                          const std::shared_ptr<const PreparedDecode>& kernels);
+  CheckResult check(const DecodeCase& decode_case,
+                    const std::shared_ptr<const PreparedDecode>& kernels);
 
  private:
   // The pages in two orders: passed if outputs and LSEs are equal to the bit.
-  DecodeCheckResult check_permutation(const DecodeCase& decode_case);
+  CheckResult check_permutation(const DecodeCase& decode_case);
 
   // Each request alone, in pairs, in halves of the batch and in the whole of it, and beside mates
   // of other lengths: passed if its output and LSE are always equal to the bit.
-  DecodeCheckResult check_batch_invariance(const DecodeCase& decode_case);
+  CheckResult check_batch_invariance(const DecodeCase& decode_case);
 
   // A case whose scale is 0 and whose values are all 1 in bf16, against what that comes to.
-  DecodeCheckResult check_sink_oracle(const DecodeCase& decode_case);
+  CheckResult check_sink_oracle(const DecodeCase& decode_case);
 
   // Requests [first, first + count) of the problem.
   void run(DecodeProblem& problem, const std::shared_ptr<const PreparedDecode>& kernels, int first,

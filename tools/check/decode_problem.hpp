@@ -11,6 +11,7 @@
 #include "check_arguments.h"
 #include "check_kernels.hpp"
 #include "decode_case.hpp"
+#include "reference_attention.hpp"
 
 namespace attnjit::check {
 
@@ -23,6 +24,8 @@ class DecodeProblem {
 
   const DecodeCase& decode_case() const { return case_; }
   const DecodeCall& call() const { return call_; }
+  ReferenceCall reference_call() const;
+  std::int64_t num_values() const;  // outputs and LSEs
   const int* device_seq_lens() const { return static_cast<const int*>(seq_lens_.data()); }
   int max_seqlen() const { return max_seqlen_; }              // at least 1
   const std::vector<float>& sinks() const { return sinks_; }  // empty, or one per query head
@@ -38,9 +41,8 @@ class DecodeProblem {
 
  private:
   void make_block_table(const DeviceStream& stream, std::uint64_t table_seed);
-  TensorView make_cache(DeviceBuffer& buffer, int head_dim, const DeviceStream& stream);
-  void fill_cache(const TensorView& cache, int head_dim, std::uint64_t seed,
-                  const DeviceStream& stream);
+  TensorView make_cache(DeviceBuffer& buffer, int head_dim, std::uint64_t seed,
+                        const DeviceStream& stream);
   void fill(void* data, std::int64_t count, DataType type, std::uint64_t seed,
             const DeviceStream& stream);
   void make_mask(const DeviceStream& stream);
@@ -50,15 +52,11 @@ class DecodeProblem {
   DecodeCase case_;
   DecodeCall call_;
   int max_seqlen_ = 1;
-  std::int64_t pages_per_request_ = 1;  // of the longest request
-  std::int64_t num_pages_ = 0;          // of the pool, or of each request's cache
-  std::vector<int> first_tokens_;       // before which no query of a request sees any
+  std::int64_t num_pages_ = 0;     // of the pool, or of each request's cache
+  std::vector<int> first_tokens_;  // before which no query of a request sees any
   std::vector<float> sinks_;
   DeviceBuffer q_, k_cache_, v_cache_, block_table_, seq_lens_, device_first_tokens_, mask_,
       device_sinks_, out_, lse_;
 };
-
-// The element kind of check_arguments.h.
-int element_kind(DataType type);
 
 }  // namespace attnjit::check

@@ -1,32 +1,57 @@
 #include "reference_comparison.hpp"
 
+#include <fmt/format.h>
+
 #include "attnjit/kernel_launch.hpp"
-#include "decode_arguments.hpp"
-#include "reference_decode.hpp"
+#include "token_access.hpp"
 
 namespace attnjit::check {
+namespace {
 
-Comparison compare_with_reference(const CheckKernels& kernels, const DecodeProblem& problem,
+std::string find_failure(const CheckResult& result, std::int64_t num_values,
+                         const Tolerance& tolerance) {
+  const Comparison& comparison = result.comparison;
+  if (comparison.mismatches > 0) {
+    return fmt::format(
+        "{} values are NaN, unwritten, not finite where the reference is, or of no query",
+        comparison.mismatches);
+  }
+  if (comparison.compared != num_values) {
+    return fmt::format("{} values were compared in place of {}", comparison.compared, num_values);
+  }
+  if (comparison.worst_excess > 1) {
+    return fmt::format("an output is off by {:.2f} times its tolerance", comparison.worst_excess);
+  }
+  if (comparison.worst_lse_excess > 1) {
+    return fmt::format("an LSE is off by {:.2f} times its tolerance", comparison.worst_lse_excess);
+  }
+  if (result.cosine_distance > tolerance.cosine_distance) {
+    return fmt::format("the cosine distance {:.2e} exceeds {:.0e}", result.cosine_distance,
+                       tolerance.cosine_distance);
+  }
+  return "";
+}
+
+}  // namespace
+
+Comparison compare_with_reference(const CheckKernels& kernels, const ReferenceCall& call,
                                   const DeviceStream& stream, const Tolerance& tolerance) {
-  const DecodeCase& decode_case = problem.decode_case();
-  const AttentionDescriptor& descriptor = decode_case.descriptor;
-  const std::int64_t rows =
-      std::int64_t{decode_case.batch()} * decode_case.seqlen_q * descriptor.num_q_heads;
-  const ReferenceResult reference = compute_reference(kernels, problem, stream);
+  const AttentionDescriptor& descriptor = call.descriptor;
+  const ReferenceResult reference = compute_reference(kernels, call, stream);
   DeviceBuffer result(stream.device(), sizeof(Comparison));
   result.fill(0, stream.handle());
-  const kernel_interface::PagedDecodeArguments call =
-      make_decode_arguments(descriptor, problem.call());
+  const std::int64_t rows = call.num_rows() * descriptor.num_q_heads;
+  const TensorView& out = call.call.out;
   CompareArguments arguments = {};
-  arguments.out = call.out;
-  arguments.lse = call.lse;
+  arguments.out = out.data;
+  arguments.lse = static_cast<const float*>(call.call.lse.data);
   arguments.reference_out = static_cast<const double*>(reference.out.data());
   arguments.reference_lse = static_cast<const double*>(reference.lse.data());
   arguments.result = static_cast<Comparison*>(result.data());
-  arguments.out_strides = call.out_strides;
-  arguments.lse_strides = call.lse_strides;
+  arguments.out_strides = query_strides(out);
+  arguments.lse_strides = lse_strides(call.call.lse);
   arguments.num_rows = rows;
-  arguments.seqlen_q = decode_case.seqlen_q;
+  arguments.extent = static_cast<int>(out.rank == 3 ? out.shape[0] : out.shape[1]);
   arguments.num_q_heads = descriptor.num_q_heads;
   arguments.head_dim_v = descriptor.head_dim_v;
   arguments.kind = element_kind(descriptor.dtype_out);
@@ -34,8 +59,27 @@ Comparison compare_with_reference(const CheckKernels& kernels, const DecodeProbl
   arguments.relative = tolerance.relative;
   arguments.lse_absolute = tolerance.lse_absolute;
   arguments.lse_relative = tolerance.lse_relative;
-  launch(kernels.compare_decode, {static_cast<unsigned>(rows), 1, 1}, stream.handle(), &arguments);
+  if (rows > 0) {
+    launch(kernels.compare_outputs, {static_cast<unsigned>(rows), 1, 1}, stream.handle(),
+           &arguments);
+  }
   return download_values<Comparison>(result, 1, stream.handle()).front();
+}
+
+Comparison compare_with_reference(const CheckKernels& kernels, const DecodeProblem& problem,
+                                  const DeviceStream& stream, const Tolerance& tolerance) {
+  return compare_with_reference(kernels, problem.reference_call(), stream, tolerance);
+}
+
+CheckResult judge(const Comparison& comparison, std::int64_t num_values,
+                  const Tolerance& tolerance) {
+  CheckResult result;
+  result.comparison = comparison;
+  const double squares = comparison.squares;
+  result.cosine_distance = squares > 0 ? 1.0 - 2.0 * comparison.dot / squares : 0.0;
+  result.failure = find_failure(result, num_values, tolerance);
+  result.passed = result.failure.empty();
+  return result;
 }
 
 }  // namespace attnjit::check

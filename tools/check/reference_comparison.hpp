@@ -1,10 +1,14 @@
-// The outputs of a decode problem against its fp64 reference. One thread at a time.
+// The outputs of a call against its fp64 reference. One thread at a time.
 #pragma once
+
+#include <cstdint>
+#include <string>
 
 #include "attnjit/device_memory.hpp"
 #include "check_arguments.h"
 #include "check_kernels.hpp"
 #include "decode_problem.hpp"
+#include "reference_attention.hpp"
 
 namespace attnjit::check {
 
@@ -18,8 +22,21 @@ struct Tolerance {
   double cosine_distance = 5e-6;
 };
 
-// Compares what is in the problem's out and lse. Throws CudaError.
+struct CheckResult {
+  bool passed = false;
+  Comparison comparison = {};
+  double cosine_distance = 0;
+  std::string failure;  // what is wrong, empty if passed
+};
+
+// Compares what is in the call's out and lse. Throws CudaError.
+Comparison compare_with_reference(const CheckKernels& kernels, const ReferenceCall& reference,
+                                  const DeviceStream& stream, const Tolerance& tolerance);
 Comparison compare_with_reference(const CheckKernels& kernels, const DecodeProblem& problem,
                                   const DeviceStream& stream, const Tolerance& tolerance);
+
+// What a comparison means; `num_values` outputs and LSEs had to be compared.
+CheckResult judge(const Comparison& comparison, std::int64_t num_values,
+                  const Tolerance& tolerance);
 
 }  // namespace attnjit::check

@@ -37,9 +37,10 @@ OracleRow oracle_row(const DecodeProblem& problem, int request, int query, int h
 
 // A value beside what it should be: differences, and those that no tolerance covers.
 void compare(double value, double expected, double allowed, double& worst_error,
-             double& worst_excess, long long& mismatches) {
+             double& worst_excess, Comparison& comparison) {
+  ++comparison.compared;
   const bool is_equal = value == expected;  // -inf too
-  mismatches += is_equal || (std::isfinite(value) && std::isfinite(expected)) ? 0 : 1;
+  comparison.mismatches += is_equal || (std::isfinite(value) && std::isfinite(expected)) ? 0 : 1;
   const double error = is_equal ? 0.0 : std::abs(value - expected);
   worst_error = std::max(worst_error, error);
   worst_excess = std::max(worst_excess, error / allowed);
@@ -65,12 +66,12 @@ Comparison compare_with_sink_oracle(const DecodeProblem& problem,
     for (std::size_t column = 0; column < columns; ++column) {
       compare(from_bf16(value_at<std::uint16_t>(outputs, 0, row * columns + column)), expected.out,
               tolerance.absolute + tolerance.relative * expected.out, comparison.worst_error,
-              comparison.worst_excess, comparison.mismatches);
+              comparison.worst_excess, comparison);
     }
     const std::size_t out_bytes = rows * columns * sizeof(std::uint16_t);
     compare(value_at<float>(outputs, out_bytes, (request * heads + head) * queries + query),
             expected.lse, tolerance.lse_absolute + tolerance.lse_relative * std::abs(expected.lse),
-            comparison.worst_lse_error, comparison.worst_lse_excess, comparison.mismatches);
+            comparison.worst_lse_error, comparison.worst_lse_excess, comparison);
   }
   return comparison;
 }

@@ -19,6 +19,13 @@ __device__ inline float load_element(const void* base, long long index, int kind
   }
 }
 
+// Whether nothing was written since every byte was set to 0xff: no arithmetic gives this NaN.
+__device__ inline bool is_poison(const void* base, long long index, int kind) {
+  using namespace attnjit::check;
+  return kind == element_fp32 ? static_cast<const unsigned*>(base)[index] == 0xffffffffu
+                              : static_cast<const Element*>(base)[index] == 0xffff;
+}
+
 __device__ inline void store_element(void* base, long long index, int kind, float value) {
   using namespace attnjit::check;
   switch (kind) {

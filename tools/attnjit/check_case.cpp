@@ -1,0 +1,83 @@
+#include "check_case.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace attnjit {
+namespace {
+
+const check::DecodeCase& problem_of(const check::SuiteCase& suite_case) {
+  return suite_case.decode_case;
+}
+
+const check::PrefillCase& problem_of(const check::PrefillSuiteCase& suite_case) {
+  return suite_case.prefill_case;
+}
+
+int longest_query(const check::DecodeCase& decode_case) {
+  return decode_case.seqlen_q;
+}
+
+int longest_query(const check::PrefillCase& prefill_case) {
+  return *std::max_element(prefill_case.q_lens.begin(), prefill_case.q_lens.end());
+}
+
+template <typename Case>
+void append(std::vector<CheckCase>& cases, std::vector<Case> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(cases));
+}
+
+}  // namespace
+
+std::string_view to_string(CheckSuite suite) {
+  switch (suite) {
+    case CheckSuite::decode:
+      return "decode";
+    case CheckSuite::prefill:
+      return "prefill";
+    case CheckSuite::all:
+      return "all";
+  }
+  return "";
+}
+
+std::vector<CheckCase> cases_of_suite(CheckSuite suite) {
+  std::vector<CheckCase> cases;
+  if (suite != CheckSuite::prefill) {
+    append(cases, check::decode_suite());
+  }
+  if (suite != CheckSuite::decode) {
+    append(cases, check::prefill_suite());
+  }
+  return cases;
+}
+
+const std::string& group_of(const CheckCase& check_case) {
+  return std::visit([](const auto& suite_case) -> const std::string& { return suite_case.group; },
+                    check_case);
+}
+
+const AttentionDescriptor& descriptor_of(const CheckCase& check_case) {
+  return std::visit(
+      [](const auto& suite_case) -> const AttentionDescriptor& {
+        return problem_of(suite_case).descriptor;
+      },
+      check_case);
+}
+
+std::string describe(const CheckCase& check_case) {
+  return std::visit([](const auto& suite_case) { return describe(problem_of(suite_case)); },
+                    check_case);
+}
+
+int batch_of(const CheckCase& check_case) {
+  return std::visit([](const auto& suite_case) { return problem_of(suite_case).batch(); },
+                    check_case);
+}
+
+int seqlen_q_of(const CheckCase& check_case) {
+  return std::visit([](const auto& suite_case) { return longest_query(problem_of(suite_case)); },
+                    check_case);
+}
+
+}  // namespace attnjit
