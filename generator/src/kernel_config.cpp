@@ -70,6 +70,12 @@ std::string describe_fields(const MergeStatesConfig& config) {
                      config.num_threads);
 }
 
+std::string describe_fields(const AppendKvCacheConfig& config) {
+  return fmt::format("{} to {} {}/{} heads {} page {} threads {}", to_string(config.dtype),
+                     to_string(config.dtype_kv), config.head_dim_qk, config.head_dim_v,
+                     config.num_kv_heads, config.page_size, config.num_threads);
+}
+
 constexpr int wgmma_rows = 64;  // M of wgmma: tokens of a swapped tile, query rows of a seesaw's
 constexpr int seesaw_tokens = 64;
 
@@ -145,6 +151,8 @@ std::string_view to_string(KernelRole role) {
       return "schedule";
     case KernelRole::merge:
       return "merge";
+    case KernelRole::append:
+      return "append";
   }
   return "";
 }

@@ -28,6 +28,10 @@ KernelTemplate template_for(const MergeStatesConfig& config) {
   return {"merge_states", KernelRole::merge, config.num_threads, 0};
 }
 
+KernelTemplate template_for(const AppendKvCacheConfig& config) {
+  return {"append_kv_cache", KernelRole::append, config.num_threads, 0};
+}
+
 }  // namespace
 
 KernelTemplate template_of(const KernelConfig& config) {

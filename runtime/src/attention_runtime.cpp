@@ -32,13 +32,16 @@ void refuse_capture(const AttentionDescriptor& descriptor, int device, CUstream_
 
 struct AttentionRuntime::State {
   using Key = std::pair<std::string, int>;  // descriptor as JSON, device
+  template <typename Config>
+  using PreparedKernels = std::map<Key, std::shared_ptr<const PreparedKernel<Config>>>;
 
   explicit State(const KernelProviderOptions& options) : provider(options) {}
 
   KernelProvider provider;
   mutable std::shared_mutex mutex;  // guards what follows; never held while compiling
   std::map<Key, std::shared_ptr<const PreparedDecode>> prepared;
-  std::map<Key, std::shared_ptr<const PreparedMerge>> merges;
+  PreparedKernels<MergeStatesConfig> merges;
+  PreparedKernels<AppendKvCacheConfig> appends;
   std::map<std::string, std::shared_ptr<LoadedCubin>> cubins;  // by key digest
 
   // Null if there is none.
@@ -61,6 +64,27 @@ struct AttentionRuntime::State {
                                       provided.kernel.shared_memory_bytes});
     }
     return cubin;
+  }
+
+  // Of an operation that has one kernel.
+  template <typename Config>
+  std::shared_ptr<const PreparedKernel<Config>> prepare(PreparedKernels<Config>& ready,
+                                                        const AttentionDescriptor& descriptor,
+                                                        int device, Operation operation) {
+    if (auto found = find(ready, descriptor, device)) {
+      return found;
+    }
+    require_operation(descriptor, operation);
+    const TargetDevice target = query_target_device(device);
+    const KernelConfig config = select_configs(descriptor, target).front();
+    auto kernel = std::make_shared<PreparedKernel<Config>>();
+    kernel->descriptor = descriptor;
+    kernel->device = device;
+    kernel->config = std::get<Config>(config);
+    kernel->cubin = load(config, target);
+    kernel->kernel = kernel->cubin->on_device(device);
+    const std::unique_lock lock(mutex);
+    return ready.emplace(Key(to_json(descriptor), device), std::move(kernel)).first->second;
   }
 };
 
@@ -126,21 +150,7 @@ std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
 
 std::shared_ptr<const PreparedMerge> AttentionRuntime::prepare_merge(
     const AttentionDescriptor& descriptor, int device) {
-  if (auto ready = state_->find(state_->merges, descriptor, device)) {
-    return ready;
-  }
-  require_operation(descriptor, Operation::merge_states);
-  const TargetDevice target = query_target_device(device);
-  const KernelConfig config = select_configs(descriptor, target).front();
-  auto prepared = std::make_shared<PreparedMerge>();
-  prepared->descriptor = descriptor;
-  prepared->device = device;
-  prepared->config = std::get<MergeStatesConfig>(config);
-  prepared->cubin = state_->load(config, target);
-  prepared->kernel = prepared->cubin->on_device(device);
-  const std::unique_lock lock(state_->mutex);
-  return state_->merges.emplace(State::Key(to_json(descriptor), device), std::move(prepared))
-      .first->second;
+  return state_->prepare(state_->merges, descriptor, device, Operation::merge_states);
 }
 
 std::shared_ptr<const PreparedMerge> AttentionRuntime::prepare_merge(
@@ -150,6 +160,20 @@ std::shared_ptr<const PreparedMerge> AttentionRuntime::prepare_merge(
   }
   refuse_capture(descriptor, device, stream, "prepare_merge");
   return prepare_merge(descriptor, device);
+}
+
+std::shared_ptr<const PreparedAppend> AttentionRuntime::prepare_append(
+    const AttentionDescriptor& descriptor, int device) {
+  return state_->prepare(state_->appends, descriptor, device, Operation::append_kv_cache);
+}
+
+std::shared_ptr<const PreparedAppend> AttentionRuntime::prepare_append(
+    const AttentionDescriptor& descriptor, int device, CUstream_st* stream) {
+  if (auto ready = state_->find(state_->appends, descriptor, device)) {
+    return ready;
+  }
+  refuse_capture(descriptor, device, stream, "prepare_append");
+  return prepare_append(descriptor, device);
 }
 
 }  // namespace attnjit

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cache_arguments.hpp"
 #include "tensor_checks.hpp"
 
 namespace attnjit {
@@ -15,45 +16,6 @@ constexpr std::int64_t elements_per_16_bytes = 8;
 
 bool is_materialized(MaskKind mask) {
   return mask == MaskKind::materialized_bool || mask == MaskKind::materialized_additive;
-}
-
-// Where page, token and head stand in a cache view of the given tag; rank 5 has a batch dimension
-// before them.
-struct CacheDimensions {
-  std::size_t page;
-  std::size_t token;
-  std::size_t head;
-};
-
-CacheDimensions cache_dimensions(const TensorView& cache, KvLayoutTag tag) {
-  const std::size_t page = cache.rank == 5 ? 1 : 0;
-  return tag == KvLayoutTag::hnd ? CacheDimensions{page, page + 2, page + 1}
-                                 : CacheDimensions{page, page + 1, page + 2};
-}
-
-// A dimension whose extent is the caller's to choose, but not zero.
-void require_some(TensorChecks& checks, std::string_view name, const TensorView& view,
-                  std::size_t dimension) {
-  if (view.shape.at(dimension) < 1) {
-    checks.add(name, describe(view), fmt::format("must not be empty in dimension {}", dimension),
-               "pass the tensor that holds the keys, or leave out requests without any");
-  }
-}
-
-void check_cache(TensorChecks& checks, std::string_view name, const TensorView& cache,
-                 const AttentionDescriptor& descriptor, int batch, int head_dim) {
-  const bool hnd = descriptor.kv_layout_tag == KvLayoutTag::hnd;
-  const std::int64_t second = hnd ? descriptor.num_kv_heads : descriptor.page_size;
-  const std::int64_t third = hnd ? descriptor.page_size : descriptor.num_kv_heads;
-  const bool fits = cache.rank == 5
-                        ? checks.require_shape(name, cache, descriptor.dtype_kv,
-                                               {batch, TensorChecks::any, second, third, head_dim})
-                        : checks.require_shape(name, cache, descriptor.dtype_kv,
-                                               {TensorChecks::any, second, third, head_dim});
-  if (fits) {
-    checks.require_strides(name, cache, elements_per_16_bytes, 16);
-    require_some(checks, name, cache, cache.rank == 5 ? 1 : 0);
-  }
 }
 
 // A mask dimension is either the full extent or 1, which is broadcast.
@@ -75,7 +37,7 @@ void check_mask(TensorChecks& checks, const AttentionDescriptor& descriptor, con
                            {full_or_one(0, batch), full_or_one(1, descriptor.num_q_heads),
                             full_or_one(2, seqlen_q), TensorChecks::any})) {
     checks.require_readable("mask", mask);
-    require_some(checks, "mask", mask, 3);
+    checks.require_some("mask", mask, 3);
   }
 }
 
@@ -93,12 +55,6 @@ void check_sinks(TensorChecks& checks, const AttentionDescriptor& descriptor,
   }
 }
 
-CacheStrides cache_strides(const TensorView& cache, KvLayoutTag tag) {
-  const CacheDimensions at = cache_dimensions(cache, tag);
-  return {cache.rank == 5 ? cache.strides[0] : 0, cache.strides[at.page], cache.strides[at.head],
-          cache.strides[at.token]};
-}
-
 std::int64_t broadcast_stride(const TensorView& view, std::size_t dimension) {
   return view.shape.at(dimension) == 1 ? 0 : view.strides.at(dimension);
 }
@@ -112,9 +68,11 @@ void check_decode_call(const AttentionDescriptor& descriptor, const DecodeCall& 
                            {batch, seqlen_q, descriptor.num_q_heads, descriptor.head_dim_qk})) {
     checks.require_strides("q", call.q, elements_per_16_bytes, 16);
   }
-  check_cache(checks, "k_cache", call.k_cache, descriptor, batch, descriptor.head_dim_qk);
+  check_cache(checks, "k_cache", call.k_cache, descriptor, batch, TensorChecks::any,
+              descriptor.head_dim_qk);
   if (descriptor.value_source == ValueSource::separate) {
-    check_cache(checks, "v_cache", call.v_cache, descriptor, batch, descriptor.head_dim_v);
+    check_cache(checks, "v_cache", call.v_cache, descriptor, batch, TensorChecks::any,
+                descriptor.head_dim_v);
   } else if (call.v_cache.data != nullptr) {
     checks.add("v_cache", describe(call.v_cache),
                "must not be given: v is a prefix of k in the descriptor",
@@ -123,7 +81,7 @@ void check_decode_call(const AttentionDescriptor& descriptor, const DecodeCall& 
   if (checks.require_shape("block_table", call.block_table, DataType::int32,
                            {batch, TensorChecks::any})) {
     checks.require_strides("block_table", call.block_table, 1, 4);
-    require_some(checks, "block_table", call.block_table, 1);
+    checks.require_some("block_table", call.block_table, 1);
   }
   if (checks.require_shape("seq_lens", call.seq_lens, DataType::int32, {batch})) {
     checks.require_strides("seq_lens", call.seq_lens, 1, 4);

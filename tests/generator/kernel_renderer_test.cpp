@@ -26,6 +26,8 @@ std::vector<KernelConfig> some_configs() {
   std::vector<KernelConfig> configs = select_configs(descriptor, h200());
   descriptor.operation = Operation::merge_states;
   configs.push_back(select_configs(descriptor, h200()).front());
+  descriptor.operation = Operation::append_kv_cache;
+  configs.push_back(select_configs(descriptor, h200()).front());
   return configs;
 }
 
