@@ -22,9 +22,6 @@ static_assert(config::head_dim_qk % columns == 0 && config::head_dim_v % columns
 constexpr int most_tokens = (config::num_threads + token_vectors - 2) / token_vectors + 1;
 static_assert(most_tokens <= config::num_threads, "a thread finds one token's place");
 
-constexpr bool quantizes = config::dtype_kv != config::dtype;
-constexpr int cache_bytes = quantizes ? 1 : 2;  // of an element
-
 // Where a token's vector lies in K or V.
 struct RowPart {
   int head;
@@ -53,11 +50,24 @@ __device__ __forceinline__ uint4 load_vector(const AppendedRows& rows, const New
 }
 
 // Four codes, the first lowest.
+template <DataType fp8>
 __device__ __forceinline__ unsigned quantize(unsigned low, unsigned high, float scale) {
   const float2 first = unpack_pair<config::dtype>(low);
   const float2 second = unpack_pair<config::dtype>(high);
-  return pack_fp8_pair<config::dtype_kv>(first.x / scale, first.y / scale) |
-         pack_fp8_pair<config::dtype_kv>(second.x / scale, second.y / scale) << 16;
+  return pack_fp8_pair<fp8>(first.x / scale, first.y / scale) |
+         pack_fp8_pair<fp8>(second.x / scale, second.y / scale) << 16;
+}
+
+template <DataType cache_type>
+__device__ __forceinline__ void store_values(void* cache, long long offset, const uint4& values,
+                                             float scale) {
+  if constexpr (cache_type == config::dtype) {
+    *reinterpret_cast<uint4*>(static_cast<Element*>(cache) + offset) = values;
+  } else {
+    *reinterpret_cast<uint2*>(static_cast<unsigned char*>(cache) + offset) =
+        make_uint2(quantize<cache_type>(values.x, values.y, scale),
+                   quantize<cache_type>(values.z, values.w, scale));
+  }
 }
 
 __device__ __forceinline__ void store_vector(const AppendedRows& rows, const CachePlace& place,
@@ -65,16 +75,11 @@ __device__ __forceinline__ void store_vector(const AppendedRows& rows, const Cac
   const CacheStrides& strides = rows.cache_strides;
   const long long offset = place.request * strides.batch + place.page * strides.block +
                            part.head * strides.head + place.row * strides.row + part.column;
-  char* const target = static_cast<char*>(rows.cache) + offset * cache_bytes;
-  if constexpr (quantizes) {
-    const long long of_scale =
-        place.request * rows.scale_strides.batch + part.head * rows.scale_strides.head;
-    const float scale = rows.scale == nullptr ? 1.0f : rows.scale[of_scale];
-    *reinterpret_cast<uint2*>(target) =
-        make_uint2(quantize(values.x, values.y, scale), quantize(values.z, values.w, scale));
-  } else {
-    *reinterpret_cast<uint4*>(target) = values;
-  }
+  float scale = 1.0f;
+  if (config::dtype_kv != config::dtype && rows.scale != nullptr)
+    scale =
+        rows.scale[place.request * rows.scale_strides.batch + part.head * rows.scale_strides.head];
+  store_values<config::dtype_kv>(rows.cache, offset, values, scale);
 }
 
 }  // namespace
