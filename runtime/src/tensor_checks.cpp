@@ -95,6 +95,14 @@ void TensorChecks::require_readable(std::string_view name, const TensorView& vie
   require_least_stride(name, view, 0);
 }
 
+void TensorChecks::require_some(std::string_view name, const TensorView& view,
+                                std::size_t dimension) {
+  if (view.shape.at(dimension) < 1) {
+    add(name, describe(view), fmt::format("must not be empty in dimension {}", dimension),
+        "pass the tensor that holds the keys, or leave out requests without any");
+  }
+}
+
 void TensorChecks::add(std::string_view name, std::string value, std::string rule,
                        std::string fix) {
   violations_.push_back({std::string(name), std::move(value), std::move(rule), std::move(fix)});

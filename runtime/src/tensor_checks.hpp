@@ -36,6 +36,9 @@ class TensorChecks {
   // A tensor that is read element by element: strides not negative, aligned to its elements.
   void require_readable(std::string_view name, const TensorView& view);
 
+  // A dimension whose extent is the caller's to choose, but not zero.
+  void require_some(std::string_view name, const TensorView& view, std::size_t dimension);
+
   void add(std::string_view name, std::string value, std::string rule, std::string fix);
 
   // Throws ArgumentError if anything was added.

@@ -34,6 +34,7 @@ TEST_CASE("the JSON of a config holds the kernel's name and every field") {
   check_json_holds_every_field<ScheduleConfig>();
   check_json_holds_every_field<MergeStatesConfig>();
   check_json_holds_every_field<PrefillConfig>();
+  check_json_holds_every_field<AppendKvCacheConfig>();
   CHECK(to_json(KernelConfig(
             CombineConfig{DataType::fp16, 512, PartialOrder::accumulators, 64, 16, 4, true})) ==
         "{\"kernel\":\"combine_splits\",\"dtype\":\"fp16\",\"head_dim_v\":512,"
@@ -50,11 +51,13 @@ TEST_CASE("each kernel has its role") {
   CHECK(role_of(ScheduleConfig{}) == KernelRole::schedule);
   CHECK(role_of(MergeStatesConfig{}) == KernelRole::merge);
   CHECK(role_of(PrefillConfig{}) == KernelRole::prefill);
+  CHECK(role_of(AppendKvCacheConfig{}) == KernelRole::append);
   CHECK(to_string(KernelRole::attention) == "attention");
   CHECK(to_string(KernelRole::combine) == "combine");
   CHECK(to_string(KernelRole::schedule) == "schedule");
   CHECK(to_string(KernelRole::merge) == "merge");
   CHECK(to_string(KernelRole::prefill) == "prefill");
+  CHECK(to_string(KernelRole::append) == "append");
 }
 
 TEST_CASE("a config is described in one short line") {

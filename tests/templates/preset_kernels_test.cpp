@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../cache/scratch_directory.hpp"
+#include "attnjit/append_kv_cache.hpp"
 #include "attnjit/merge_states.hpp"
 #include "attnjit/model_plan.hpp"
 #include "catch.hpp"
@@ -134,7 +135,6 @@ TEST_CASE("kernels that gather rows compile for Hopper without local memory") {
   check_all_compile(kernels);
 }
 
-// Each takes registers of its own; which are short where, only all of them together show.
 TEST_CASE("merges of states compile for every architecture without local memory") {
   const TemplateLibrary library = TemplateLibrary::embedded();
   Kernels kernels;
@@ -149,6 +149,32 @@ TEST_CASE("merges of states compile for every architecture without local memory"
   check_all_compile(kernels);
 }
 
+// Of all element types, for caches of one row per token and of two.
+TEST_CASE("cache writes compile for every architecture without local memory") {
+  const TemplateLibrary library = TemplateLibrary::embedded();
+  AttentionDescriptor tiny;
+  tiny.head_dim_qk = tiny.head_dim_v = 8;
+  tiny.num_kv_heads = tiny.page_size = 1;
+  AttentionDescriptor wide;
+  wide.head_dim_qk = 192;
+  wide.page_size = 100;
+  Kernels kernels;
+  for (AttentionDescriptor cache : {AttentionDescriptor{}, tiny, wide, test::latent_decode(16)}) {
+    for (const DataType dtype : {DataType::bf16, DataType::fp16}) {
+      for (const DataType dtype_kv : {dtype, DataType::fp8_e4m3, DataType::fp8_e5m2}) {
+        cache.dtype_q = dtype;
+        cache.dtype_kv = dtype_kv;
+        for (const char* arch : architectures) {
+          add_kernels({"append", append_kv_cache_descriptor(cache)}, arch, library, kernels);
+        }
+      }
+    }
+  }
+  CHECK(kernels.distinct.size() == 4 * 2 * 3 * std::size(architectures));
+  check_all_compile(kernels);
+}
+
+// Each takes registers of its own; which are short where, only all of them together show.
 TEST_CASE("windows, sinks and batch-invariant cuts compile together without local memory") {
   const TemplateLibrary library = TemplateLibrary::embedded();
   Kernels kernels;
