@@ -77,13 +77,13 @@ DescriptorAxis types_axis(std::span<const DescriptorRule> legality) {
 }
 
 // All multiples of 8 up to the widest head that stands alone, and the pairs of the models.
-DescriptorAxis head_dims_axis() {
+DescriptorAxis head_dim_pairs_axis() {
   std::vector<std::pair<int, int>> dims;
   for (int dim = 8; dim <= 256; dim += 8) {
     dims.emplace_back(dim, dim);
   }
   dims.insert(dims.end(), {{192, 128}, {320, 256}, {512, 512}, {576, 512}});
-  DescriptorAxis axis{"head_dim qk/v", {}};
+  DescriptorAxis axis{std::string(head_dims_axis), {}};
   for (const auto& [qk, v] : dims) {
     axis.values.push_back({qk == v ? fmt::format("{}", qk) : fmt::format("{}/{}", qk, v),
                            [qk = qk, v = v](AttentionDescriptor& call) {
@@ -188,7 +188,7 @@ std::vector<DescriptorAxis> descriptor_axes(std::span<const DescriptorRule> lega
           masks_axis(),
           enumerator_axis("dtype_mask", &Call::dtype_mask),
           enumerator_axis("value_source", &Call::value_source),
-          head_dims_axis(),
+          head_dim_pairs_axis(),
           head_ratio_axis(),
           query_tokens_axis(),
           flag_axis("has_sinks", &Call::has_sinks),

@@ -27,6 +27,7 @@ struct DescriptorAxis {
 constexpr std::string_view dtypes_axis = "dtype q/kv/out";
 constexpr std::string_view layout_axis = "kv_layout";
 constexpr std::string_view mask_axis = "mask";
+constexpr std::string_view head_dims_axis = "head_dim qk/v";
 
 // Together they change every field but the operation. Element types are those that break no rule of
 // `legality`.

@@ -1,6 +1,7 @@
 #include "attnjit/support_matrix.hpp"
 
 #include <algorithm>
+#include <array>
 #include <compare>
 #include <string_view>
 
@@ -194,16 +195,19 @@ Pins served_values(Operation operation, std::string_view name, const Axes& axes,
   return values;
 }
 
-void probe_combinations(const AttentionDescriptor& base, const Axes& axes,
+// Asks about `pins` with every combination of one value of each axis called `names`, out of those
+// that are served.
+void probe_combinations(const AttentionDescriptor& base, const Pins& pins,
+                        std::span<const std::string_view> names, const Axes& axes,
                         const ServingRules& rules, SupportMatrix& matrix) {
-  const Pins layouts = served_values(base.operation, layout_axis, axes, matrix);
-  const Pins masks = served_values(base.operation, mask_axis, axes, matrix);
-  for (const AxisValue* types : served_values(base.operation, dtypes_axis, axes, matrix)) {
-    for (const AxisValue* layout : layouts) {
-      for (const AxisValue* mask : masks) {
-        probe_near(base, {types, layout, mask}, axes, rules, matrix);
-      }
-    }
+  if (names.empty()) {
+    probe_near(base, pins, axes, rules, matrix);
+    return;
+  }
+  for (const AxisValue* value : served_values(base.operation, names.front(), axes, matrix)) {
+    Pins more = pins;
+    more.push_back(value);
+    probe_combinations(base, more, names.subspan(1), axes, rules, matrix);
   }
 }
 
@@ -239,7 +243,9 @@ void probe_operation(Operation operation, const Axes& axes, const ServingRules& 
     }
   }
   for (const AttentionDescriptor& base : served) {
-    probe_combinations(base, axes, rules, matrix);
+    probe_combinations(base, {}, std::array{dtypes_axis, layout_axis, mask_axis}, axes, rules,
+                       matrix);
+    probe_combinations(base, {}, std::array{head_dims_axis, mask_axis}, axes, rules, matrix);
   }
 }
 

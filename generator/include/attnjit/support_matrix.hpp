@@ -64,8 +64,9 @@ struct SupportMatrix {
 };
 
 // Asks about every value of every axis in turn, each in the nearest call to a typical one that
-// breaks fewest rules, and about the dtypes, layouts and masks that are served in all their
-// combinations. Which calls an operation takes is found out, not known here.
+// breaks fewest rules. Of values that are served, about dtypes with layouts with masks and head
+// dimensions with masks in all combinations. Which calls an operation takes is found out, not known
+// here.
 SupportMatrix make_support_matrix(std::span<const TargetDevice> targets,
                                   const ServingRules& rules = {});
 
