@@ -9,6 +9,8 @@ constexpr int head_dim_qk = 192;  // columns of q and k
 constexpr int head_dim_v = 128;  // columns of v and out
 constexpr int q_per_kv = 1;  // query heads that share a kv head; packed into the rows
 constexpr int page_size = 0;  // tokens per page of the cache; 0: keys lie in a row
+constexpr int head_dim_rope = 0;  // last columns of k that lie in a tensor of their own
+constexpr int rope_page_size = 0;  // tokens per page of that tensor; 0: in a row
 constexpr ValueSource value_source = ValueSource::separate;  // v is its own tensor, or the first columns of k
 constexpr MaskKind mask = MaskKind::causal;  // which keys a query sees, besides those past the sequence's end
 constexpr int window_left = -1;  // keys of a window before the query's own; -1 = all
