@@ -174,8 +174,7 @@ TEST_CASE("a rendered kernel knows its entry, target and block") {
   const RenderedKernel prefill = render_embedded(configs.back());
   CHECK(prefill.name == "prefill_sm80");
   CHECK(prefill.num_threads == std::get<PrefillConfig>(configs.back()).num_warps * 32);
-  CHECK(prefill.shared_memory_bytes ==
-        std::get<PrefillConfig>(configs.back()).shared_memory_bytes);
+  CHECK(prefill.shared_memory_bytes == std::get<PrefillConfig>(configs.back()).shared_memory_bytes);
 }
 
 TEST_CASE("the entry point of every template bears the template's name") {

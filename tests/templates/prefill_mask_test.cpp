@@ -28,8 +28,8 @@ constexpr int first_query = 11;  // of its rows, where they are ragged
 constexpr int first_key = 13;
 
 // Which keys are an interval of those of a row, known without reading memory per key.
-constexpr bool is_interval = !tiles_are_looked_up && !mask_is_materialized &&
-                             config::mask != MaskKind::tree;
+constexpr bool is_interval =
+    !tiles_are_looked_up && !mask_is_materialized && config::mask != MaskKind::tree;
 
 std::size_t index(long long value) {
   return static_cast<std::size_t>(value);
@@ -73,8 +73,9 @@ void draw_mask(std::mt19937& random, Problem& problem) {
   const int density = draw(random, 1, 8);
   for (std::size_t i = 0; i < size; ++i) {
     const bool is_set = draw(random, 0, 8) < density;
-    problem.bytes.push_back(
-        static_cast<unsigned char>(is_bits ? draw(random, 0, 255) : is_set ? i % 255 + 1 : 0));
+    problem.bytes.push_back(static_cast<unsigned char>(is_bits  ? draw(random, 0, 255)
+                                                       : is_set ? i % 255 + 1
+                                                                : 0));
     problem.numbers.push_back(static_cast<float>(draw(random, -8, 8)));
   }
   mask.mask = config::mask == MaskKind::materialized_additive
@@ -187,8 +188,8 @@ bool has_equal_segments(const Problem& problem, int query, int key) {
   const long long kv_row = arguments.keys.offsets != nullptr
                                ? first_key
                                : work.request * arguments.mask.kv_segment_stride;
-  return key < arguments.mask.keys && problem.q_segments.at(index(q_row + query)) ==
-                                          problem.kv_segments.at(index(kv_row + key));
+  return key < arguments.mask.keys &&
+         problem.q_segments.at(index(q_row + query)) == problem.kv_segments.at(index(kv_row + key));
 }
 
 // By generator/README.md's table of masks.
@@ -247,8 +248,7 @@ Walk walk_tiles(const Problem& problem) {
   const auto walks = host_warp::run_lanes([&] {
     Walk walk = {find_visible_tiles(problem.arguments, problem.work), {}};
     TileWalk tiles;
-    FoundTile tile =
-        tiles.find(problem.arguments, problem.work, walk.tiles, walk.tiles.first_tile);
+    FoundTile tile = tiles.find(problem.arguments, problem.work, walk.tiles, walk.tiles.first_tile);
     while (tile.index < walk.tiles.end_tile) {
       walk.found.push_back(tile);
       tile = tiles.find(problem.arguments, problem.work, walk.tiles, tile.index + 1);

@@ -117,8 +117,8 @@ TEST_CASE("the request of a row tile is found among any number of them, " ATTNJI
       asked.push_back(static_cast<int>(random() % static_cast<unsigned>(tiles)));
     }
     for (const int tile : asked) {
-      const auto found = host_warp::run_lanes(
-          [&] { return find_request(offsets.data(), batch, tile); });
+      const auto found =
+          host_warp::run_lanes([&] { return find_request(offsets.data(), batch, tile); });
       CHECK(found[0] == last_request_up_to(offsets, batch, tile));
       CHECK(std::count(found.begin(), found.end(), found[0]) == host_warp::num_lanes);
     }
