@@ -26,14 +26,29 @@ constexpr std::array<RowTile, 2> narrow_tiles = {{{128, 4, 1}, {64, 4, 1}}};
 constexpr std::array<RowTile, 2> middle_tiles = {{{128, 8, 1}, {64, 4, 1}}};
 constexpr std::array<RowTile, 2> wide_tiles = {{{64, 8, 2}, {32, 4, 2}}};
 
-// What 32 rows of a warp leave registers for, besides their output and scores. More columns of q
-// and k take some, the numbers of an additive mask more.
+// Whether a mask reads memory to know what a query sees of a tile of keys.
+bool reads_memory(MaskKind mask) {
+  return mask == MaskKind::document || mask == MaskKind::tree ||
+         mask == MaskKind::materialized_bool || mask == MaskKind::materialized_additive ||
+         mask == MaskKind::materialized_bits;
+}
+
+// Whether 32 rows of a warp, with their output and scores, leave registers for what else the call
+// asks of them.
 bool has_registers_for_32_rows(const PrefillConfig& config) {
+  constexpr int few_columns = 96;
   constexpr int most_columns = 128;
-  const bool is_plain = (config.mask == MaskKind::none || config.mask == MaskKind::causal) &&
-                        config.score_modifier == ScoreModifier::none && config.sparsity_block == 0;
-  return config.head_dim_v <= most_columns && config.mask != MaskKind::materialized_additive &&
-         (config.head_dim_qk <= most_columns || is_plain);
+  if (config.head_dim_v > most_columns || config.mask == MaskKind::materialized_additive) {
+    return false;
+  }
+  if (config.head_dim_qk <= few_columns && config.head_dim_v <= few_columns) {
+    return true;
+  }
+  const bool is_plain = config.mask == MaskKind::none || config.mask == MaskKind::causal;
+  const bool has_place_for_mask =
+      is_plain || (config.head_dim_qk <= most_columns && !reads_memory(config.mask));
+  return has_place_for_mask && config.score_modifier == ScoreModifier::none &&
+         config.sparsity_block == 0;
 }
 
 std::span<const RowTile> tiles_for(const PrefillConfig& config) {

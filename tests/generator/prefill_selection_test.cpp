@@ -69,19 +69,35 @@ TEST_CASE("a warp has 32 rows of up to 128 columns of v, 16 of up to 256, and 16
 }
 
 TEST_CASE("a warp has 16 rows where masks and modifiers need the registers of the others") {
-  AttentionDescriptor additive = ragged_prefill(128, 128, 4);
+  const Tile rows_32 = {128, 64, 4, 1};
+  const Tile rows_16 = {128, 64, 8, 1};
+  AttentionDescriptor additive = ragged_prefill(64, 64, 4);
   additive.mask = MaskKind::materialized_additive;
   additive.dtype_mask = DataType::fp32;
-  CHECK(tile_of(additive) == Tile{128, 64, 8, 1});
-  AttentionDescriptor wide = ragged_prefill(192, 128, 1);
-  wide.mask = MaskKind::none;
-  CHECK(tile_of(wide) == Tile{128, 64, 4, 1});
-  wide.score_modifier = ScoreModifier::alibi;
-  CHECK(tile_of(wide) == Tile{128, 64, 8, 1});
-  wide.score_modifier = ScoreModifier::none;
-  wide.mask = MaskKind::chunked;
-  wide.chunk_size = 8192;
-  CHECK(tile_of(wide) == Tile{128, 64, 8, 1});
+  CHECK(tile_of(additive) == rows_16);
+  const auto with_mask = [](int head_dim_qk, int head_dim_v, MaskKind mask) {
+    AttentionDescriptor descriptor = ragged_prefill(head_dim_qk, head_dim_v, 1);
+    descriptor.mask = mask;
+    descriptor.chunk_size = mask == MaskKind::chunked ? 8192 : 0;
+    return descriptor;
+  };
+  CHECK(tile_of(with_mask(192, 128, MaskKind::none)) == rows_32);
+  CHECK(tile_of(with_mask(192, 128, MaskKind::chunked)) == rows_16);
+  CHECK(tile_of(with_mask(128, 128, MaskKind::chunked)) == rows_32);
+  for (const MaskKind mask : {MaskKind::document, MaskKind::tree, MaskKind::materialized_bool,
+                              MaskKind::materialized_bits}) {
+    CHECK(tile_of(with_mask(128, 128, mask)) == rows_16);
+    CHECK(tile_of(with_mask(96, 96, mask)) == rows_32);
+  }
+  for (const int head_dim : {96, 104, 128}) {
+    AttentionDescriptor modified = ragged_prefill(head_dim, head_dim, 1);
+    modified.score_modifier = ScoreModifier::alibi;
+    CHECK(tile_of(modified) == (head_dim > 96 ? rows_16 : rows_32));
+    AttentionDescriptor sparse = ragged_prefill(head_dim, head_dim, 1);
+    sparse.sparsity = Sparsity::block;
+    sparse.sparsity_block = 64;
+    CHECK(tile_of(sparse) == (head_dim > 96 ? rows_16 : rows_32));
+  }
 }
 
 TEST_CASE("a prefill of few query tokens takes the small row tile, if that holds their rows") {

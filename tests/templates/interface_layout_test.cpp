@@ -10,6 +10,7 @@
 #include "interface/decode_schedule.h"
 #include "interface/merge_states_arguments.h"
 #include "interface/paged_decode_arguments.h"
+#include "interface/prefill_arguments.h"
 #include "interface/tensor_map.h"
 
 namespace {
@@ -132,6 +133,41 @@ std::string append_assertions() {
          ATTNJIT_MEMBER(AppendKvCacheArguments, places);
 }
 
+std::string prefill_mask_assertions() {
+  return ATTNJIT_SIZE(RequestTokens) + ATTNJIT_MEMBER(RequestTokens, offsets) +
+         ATTNJIT_MEMBER(RequestTokens, lengths) + ATTNJIT_MEMBER(RequestTokens, extent) +
+         ATTNJIT_SIZE(PrefillMask) + ATTNJIT_MEMBER(PrefillMask, mask) +
+         ATTNJIT_MEMBER(PrefillMask, strides) + ATTNJIT_MEMBER(PrefillMask, queries) +
+         ATTNJIT_MEMBER(PrefillMask, keys) + ATTNJIT_MEMBER(PrefillMask, prefix_lens) +
+         ATTNJIT_MEMBER(PrefillMask, q_segments) + ATTNJIT_MEMBER(PrefillMask, kv_segments) +
+         ATTNJIT_MEMBER(PrefillMask, kv_segment_stride) +
+         ATTNJIT_MEMBER(PrefillMask, alibi_slopes) + ATTNJIT_MEMBER(PrefillMask, softcap) +
+         ATTNJIT_MEMBER(PrefillMask, blocks) + ATTNJIT_MEMBER(PrefillMask, block_strides) +
+         ATTNJIT_MEMBER(PrefillMask, block_heads) + ATTNJIT_MEMBER(PrefillMask, query_blocks) +
+         ATTNJIT_MEMBER(PrefillMask, key_blocks);
+}
+
+std::string prefill_assertions() {
+  return ATTNJIT_SIZE(PrefillArguments) + ATTNJIT_MEMBER(PrefillArguments, q) +
+         ATTNJIT_MEMBER(PrefillArguments, k) + ATTNJIT_MEMBER(PrefillArguments, v) +
+         ATTNJIT_MEMBER(PrefillArguments, out) + ATTNJIT_MEMBER(PrefillArguments, lse) +
+         ATTNJIT_MEMBER(PrefillArguments, q_strides) +
+         ATTNJIT_MEMBER(PrefillArguments, out_strides) +
+         ATTNJIT_MEMBER(PrefillArguments, lse_strides) +
+         ATTNJIT_MEMBER(PrefillArguments, k_strides) + ATTNJIT_MEMBER(PrefillArguments, v_strides) +
+         ATTNJIT_MEMBER(PrefillArguments, k_rope) +
+         ATTNJIT_MEMBER(PrefillArguments, rope_strides) +
+         ATTNJIT_MEMBER(PrefillArguments, sequence) +
+         ATTNJIT_MEMBER(PrefillArguments, queries) + ATTNJIT_MEMBER(PrefillArguments, keys) +
+         ATTNJIT_MEMBER(PrefillArguments, query_positions) +
+         ATTNJIT_MEMBER(PrefillArguments, key_positions) +
+         ATTNJIT_MEMBER(PrefillArguments, block_table) +
+         ATTNJIT_MEMBER(PrefillArguments, block_table_stride) +
+         ATTNJIT_MEMBER(PrefillArguments, mask) + ATTNJIT_MEMBER(PrefillArguments, sinks) +
+         ATTNJIT_MEMBER(PrefillArguments, softmax_scale) + ATTNJIT_MEMBER(PrefillArguments, batch) +
+         ATTNJIT_MEMBER(PrefillArguments, num_kv_heads);
+}
+
 std::string tensor_map_assertions() {
   return ATTNJIT_SIZE(TensorMap) + assert_equal("(int)Swizzle::b128", std::size_t{3}) +
          assert_equal("sizeof(Swizzle)", sizeof(Swizzle));
@@ -144,6 +180,7 @@ std::string refusal(const std::string& assertions, const char* arch) {
       "#include \"interface/decode_schedule.h\"\n"
       "#include \"interface/merge_states_arguments.h\"\n"
       "#include \"interface/paged_decode_arguments.h\"\n"
+      "#include \"interface/prefill_arguments.h\"\n"
       "#include \"interface/tensor_map.h\"\n"
       "using namespace attnjit::kernel_interface;\n" +
       assertions + "extern \"C\" __global__ void probe(PagedDecodeArguments) {}\n";
@@ -162,6 +199,7 @@ std::string refusal(const std::string& assertions, const char* arch) {
 TEST_CASE("the argument structs lie alike under the host compiler and NVRTC") {
   const std::string assertions = schedule_assertions() + stride_assertions() + decode_assertions() +
                                  combine_assertions() + merge_assertions() + append_assertions() +
+                                 prefill_mask_assertions() + prefill_assertions() +
                                  tensor_map_assertions();
   CHECK(refusal(assertions, "sm_80") == "");
   CHECK(refusal(assertions, "sm_90a") == "");

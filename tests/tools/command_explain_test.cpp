@@ -129,7 +129,7 @@ TEST_CASE("decodes that no kernel serves are told with their layers, never left 
   CHECK(document.at("decodes").size() == 1);
   REQUIRE(document.at("refused").size() == 1);
   CHECK(document.at("refused").at(0).at("layers").size() == 36);
-  const CommandOutput none = run_attnjit("explain gemma-2-2b");
+  const CommandOutput none = run_attnjit("explain gemma-2-2b --phases decode");
   CHECK(none.exit_code == 3);
   CHECK(holds(none.err, "layers 1, 3, 5"));
   CHECK(holds(none.err, ": score_modifier = softcap: "));
@@ -146,11 +146,42 @@ TEST_CASE("layers with windows and sinks are served, each kind by kernels of its
   CHECK(holds(output.out, "x8 page 64 none sinks m16 "));
 }
 
-TEST_CASE("prefill alone is refused by name") {
-  for (const std::string command : {"explain", "check", "bench"}) {
+TEST_CASE("explain names the one kernel of each prefill") {
+  const CommandOutput output =
+      run_attnjit("explain deepseek-v3 --tp 8 --phases prefill --arch h200");
+  CHECK(output.exit_code == 0);
+  CHECK(output.err.empty());
+  CHECK(output.out ==
+        "prefill, layers 0-60: 192/128, 16 query heads, 16 kv heads, any number of query tokens, "
+        "bf16, ragged, mask causal, on h200 (sm_90a)\n"
+        "one kernel serves every prefill; its tile follows from the call and the card\n"
+        "prefill: prefill_sm80 bf16 192/128 x1 causal m128 n64 warps 4\n\n");
+  const std::string paged =
+      R"('{"operation": "prefill_kvcache", "max_seqlen_q": 9, "mask": "document"}')";
+  CHECK(holds(run_attnjit("explain " + paged + " --arch a100").out,
+              "prefill 128/128, 32 query heads, 8 kv heads, up to 9 query tokens, bf16, page 64, "
+              "mask document, on a100 (sm_80)\n"));
+}
+
+TEST_CASE("explain of both phases has the decodes and the prefills, each kind by itself") {
+  const json document =
+      json::parse(run_attnjit("explain llama-4-scout --arch h200,a100 --json").out);
+  CHECK(document.at("decodes").size() == 2);
+  REQUIRE(document.at("prefills").size() == 4);
+  const json& prefill = document.at("prefills").at(0);
+  CHECK(prefill.at("target") == "h200");
+  CHECK(prefill.at("descriptor").at("operation") == "prefill_kvcache");
+  CHECK(prefill.at("configs").at(0).at("kernel") == "prefill_sm80");
+  CHECK_FALSE(prefill.contains("candidates"));
+  REQUIRE(document.at("refused").size() == 1);
+  CHECK(document.at("refused").at(0).at("phase") == "decode");
+}
+
+TEST_CASE("commands about decode refuse prefill by name") {
+  for (const std::string command : {"check", "bench", "tune"}) {
     const CommandOutput output = run_attnjit(command + " llama-3.1-8b --phases prefill");
     CHECK(output.exit_code == 2);
-    CHECK(holds(output.err, "phases = prefill: only decode is served; fix: "));
+    CHECK(holds(output.err, "phases = prefill: this command knows only decode; fix: "));
   }
 }
 
@@ -158,7 +189,11 @@ TEST_CASE("another operation's descriptor is refused by name") {
   const CommandOutput output =
       run_attnjit(R"(explain '{"operation": "merge_states"}' --arch h200)");
   CHECK(output.exit_code == 3);
-  CHECK(holds(output.err, "operation = merge_states: must be decode here; fix: "));
+  CHECK(holds(output.err,
+              "operation = merge_states: must be decode, prefill or prefill_kvcache here; fix: "));
+  const CommandOutput timed = run_attnjit(R"(bench '{"operation": "prefill_kvcache"}')");
+  CHECK(timed.exit_code == 3);
+  CHECK(holds(timed.err, "operation = prefill_kvcache: must be decode here; fix: "));
 }
 
 TEST_CASE("a merge has one kernel, which src shows without --kernel") {
@@ -167,6 +202,17 @@ TEST_CASE("a merge has one kernel, which src shows without --kernel") {
   const CommandOutput refused = run_attnjit(merge + " --kernel attention");
   CHECK(refused.exit_code == 2);
   CHECK(holds(refused.err, "kernel = attention: this operation has only merge; fix: "));
+}
+
+TEST_CASE("src shows the kernel of a model's prefill") {
+  const std::string prefill = "src deepseek-v3 --tp 8 --phase prefill --arch h200";
+  const CommandOutput flat = run_attnjit(prefill);
+  CHECK(flat.exit_code == 0);
+  CHECK(holds(flat.out, "\n#line 1 \"kernels/prefill_sm80.cu\"\n"));
+  CHECK(holds(flat.out, "\n// ---- device/prefill_mask.cuh ----\n"));
+  const CommandOutput config = run_attnjit(prefill + " --kernel prefill --stage config");
+  CHECK(holds(config.out, "// The constants of one prefill_sm80 kernel.\n"));
+  CHECK(holds(config.out, "constexpr int head_dim_qk = 192;"));
 }
 
 TEST_CASE("fields of a model that were not understood are told") {

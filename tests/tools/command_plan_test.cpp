@@ -133,7 +133,9 @@ TEST_CASE("a plan is shown with layers and reasons") {
   CHECK(holds(output.out, "deepseek-v3: deepseek_v3, 61 layers, tp 8: 2 descriptors"));
   CHECK(holds(output.out, "61 of the layers: 0-60"));
   CHECK(holds(output.out, "kv_lora_rank 512 + qk_rope_head_dim 64"));
-  CHECK(holds(output.out, "not served yet: operation = prefill"));
+  CHECK_FALSE(holds(output.out, "not served yet"));
+  CHECK(holds(run_attnjit("plan deepseek-v3.2 --tp 8").out,
+              "not served yet: operation = sparse_mla_prefill"));
 }
 
 TEST_CASE("a plan as JSON holds every descriptor and the options it was made for") {

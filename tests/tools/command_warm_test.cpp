@@ -34,9 +34,10 @@ TEST_CASE("warming an unknown preset or target is wrong usage that names what th
 
 TEST_CASE("a model whose descriptors are all refused ends with 3 and every reason") {
   const TemporaryDirectory cache;
-  const CommandOutput output = run_attnjit(warm(cache, "deepseek-v3 --tp 8 --kv-dtype fp8_e4m3"));
+  const CommandOutput output = run_attnjit(warm(cache, "llama-3.1-8b --kv-dtype fp8_e4m3"));
   CHECK(output.exit_code == 3);
-  CHECK(holds(output.out, "refused: decode, layers 0-60, "));
+  CHECK(holds(output.out, "refused: decode, layers 0-31, "));
+  CHECK(holds(output.out, "refused: prefill, layers 0-31, "));
   CHECK(holds(output.out, "dtype_kv = fp8_e4m3: "));
   CHECK(holds(output.out, "; fix: "));
   CHECK(holds(output.out, "no kernels; "));
@@ -68,7 +69,7 @@ TEST_CASE("warming without NVRTC ends with 5 and says once where it was looked f
   const CommandOutput output =
       run_attnjit(warm(cache, "deepseek-v3 --tp 8 --arch sm_90a --nvrtc ./no/such/file"));
   CHECK(output.exit_code == 5);
-  CHECK(holds(output.out, "3 kernels: 3 failed"));
+  CHECK(holds(output.out, "4 kernels: 4 failed"));
   const std::string reason = "option ./no/such/file: no such file or directory";
   CHECK(holds(output.err, reason));
   CHECK(output.err.find(reason) == output.err.rfind(reason));

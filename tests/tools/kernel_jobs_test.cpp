@@ -32,7 +32,7 @@ std::vector<TargetDevice> targets(const std::vector<std::string>& names) {
 // Legal, and served by no kernel.
 AttentionDescriptor refused_descriptor() {
   AttentionDescriptor descriptor;
-  descriptor.operation = Operation::prefill_kvcache;
+  descriptor.operation = Operation::mla_prefill_rope;
   return descriptor;
 }
 

@@ -1,5 +1,5 @@
-// attnjit explain: which attention kernel serves each decode of a model or of a descriptor on a
-// target, and what every other one needs that it does not have.
+// attnjit explain: which attention kernel serves each call of a model or of a descriptor on a
+// target, and, of a decode, what every other one needs that it does not have.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -33,9 +33,10 @@ struct ExplainCommand {
 
 struct Explanation {
   AttentionDescriptor descriptor;
+  Phase phase;
   std::vector<int> layers;  // of a model
   TargetDevice target;
-  std::vector<KernelCandidate> candidates;
+  std::vector<KernelCandidate> candidates;  // of a decode
   std::vector<KernelConfig> configs;
   const TunedRow* tuned;  // that says so; null: the model does
 };
@@ -49,15 +50,23 @@ std::size_t index_of_taken(const Explanation& explanation) {
   return static_cast<std::size_t>(taken - candidates.begin());
 }
 
-std::vector<Explanation> explain(const PlannedDecodes& decodes,
+Explanation explain(const PlannedDescriptor& call, const TargetDevice& target) {
+  Explanation explanation = {call.descriptor, call.phase, call.layers,
+                             target,          {},         select_configs(call.descriptor, target),
+                             nullptr};
+  if (call.phase == Phase::decode) {
+    explanation.candidates = attention_candidates(call.descriptor, target);
+    explanation.tuned = find_tuned_row(call.descriptor, target);
+  }
+  return explanation;
+}
+
+std::vector<Explanation> explain(const PlannedCalls& calls,
                                  const std::vector<TargetDevice>& targets) {
   std::vector<Explanation> explanations;
-  for (const PlannedDescriptor& decode : decodes.served) {
+  for (const PlannedDescriptor& call : calls.served) {
     for (const TargetDevice& target : targets) {
-      explanations.push_back({decode.descriptor, decode.layers, target,
-                              attention_candidates(decode.descriptor, target),
-                              select_configs(decode.descriptor, target),
-                              find_tuned_row(decode.descriptor, target)});
+      explanations.push_back(explain(call, target));
     }
   }
   return explanations;
@@ -88,28 +97,40 @@ std::string origin(const Explanation& explanation) {
 std::string heading(const Explanation& explanation) {
   const AttentionDescriptor& descriptor = explanation.descriptor;
   const std::string who = explanation.layers.empty()
-                              ? "decode"
-                              : describe(KernelUse{Phase::decode, explanation.layers}) + ":";
-  return fmt::format("{} {}/{}, {}, {}, up to {}, {}, page {}, mask {}{}, on {} ({})", who,
-                     descriptor.head_dim_qk, descriptor.head_dim_v,
-                     count_of(static_cast<std::size_t>(descriptor.num_q_heads), "query head"),
-                     count_of(static_cast<std::size_t>(descriptor.num_kv_heads), "kv head"),
-                     count_of(static_cast<std::size_t>(descriptor.max_seqlen_q), "query token"),
-                     to_string(descriptor.dtype_kv), descriptor.page_size,
-                     describe_mask(descriptor),
-                     descriptor.batch_invariant ? ", batch-invariant" : "", explanation.target.name,
-                     explanation.target.arch);
+                              ? std::string(to_string(explanation.phase))
+                              : describe(KernelUse{explanation.phase, explanation.layers}) + ":";
+  const auto count = [](int number, std::string_view noun) {
+    return count_of(static_cast<std::size_t>(number), noun);
+  };
+  const std::string tokens = descriptor.max_seqlen_q == 0
+                                 ? "any number of query tokens"
+                                 : "up to " + count(descriptor.max_seqlen_q, "query token");
+  const std::string keys = descriptor.page_size > 0 ? fmt::format("page {}", descriptor.page_size)
+                                                    : std::string(to_string(descriptor.kv_layout));
+  return fmt::format(
+      "{} {}/{}, {}, {}, {}, {}, {}, mask {}{}, on {} ({})", who, descriptor.head_dim_qk,
+      descriptor.head_dim_v, count(descriptor.num_q_heads, "query head"),
+      count(descriptor.num_kv_heads, "kv head"), tokens, to_string(descriptor.dtype_kv), keys,
+      describe_mask(descriptor), descriptor.batch_invariant ? ", batch-invariant" : "",
+      explanation.target.name, explanation.target.arch);
+}
+
+// Why a call has the kernels that it has.
+std::string reasons(const Explanation& explanation) {
+  if (explanation.phase == Phase::prefill) {
+    return "one kernel serves every prefill; its tile follows from the call and the card\n";
+  }
+  constexpr std::array<TableColumn, 2> columns = {{{"attention kernel"}, {"why"}}};
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < explanation.candidates.size(); ++i) {
+    rows.push_back({explanation.candidates[i].kernel, verdict(explanation, i)});
+  }
+  return fmt::format("{}{}\n", format_table(columns, rows), origin(explanation));
 }
 
 void print_text(const std::vector<Explanation>& explanations) {
-  constexpr std::array<TableColumn, 2> columns = {{{"attention kernel"}, {"why"}}};
   for (const Explanation& explanation : explanations) {
-    std::vector<std::vector<std::string>> rows;
-    for (std::size_t i = 0; i < explanation.candidates.size(); ++i) {
-      rows.push_back({explanation.candidates[i].kernel, verdict(explanation, i)});
-    }
-    print_result("{}\n{}{}\n", heading(explanation), format_table(columns, rows),
-                 origin(explanation));
+    print_result("{}\n{}", heading(explanation), reasons(explanation));
     for (const KernelConfig& config : explanation.configs) {
       print_result("{}: {}\n", to_string(role_of(config)), describe(config));
     }
@@ -118,6 +139,18 @@ void print_text(const std::vector<Explanation>& explanations) {
 }
 
 Json to_document(const Explanation& explanation) {
+  Json configs = Json::array();
+  for (const KernelConfig& config : explanation.configs) {
+    configs.push_back(Json::parse(to_json(config)));
+  }
+  Json document = {{"layers", explanation.layers},
+                   {"descriptor", Json::parse(to_json(explanation.descriptor))},
+                   {"target", explanation.target.name},
+                   {"arch", explanation.target.arch},
+                   {"configs", configs}};
+  if (explanation.phase == Phase::prefill) {
+    return document;
+  }
   Json candidates = Json::array();
   const std::size_t taken = index_of_taken(explanation);
   for (std::size_t i = 0; i < explanation.candidates.size(); ++i) {
@@ -125,18 +158,10 @@ Json to_document(const Explanation& explanation) {
                           {"taken", i == taken},
                           {"unmet", explanation.candidates[i].unmet}});
   }
-  Json configs = Json::array();
-  for (const KernelConfig& config : explanation.configs) {
-    configs.push_back(Json::parse(to_json(config)));
-  }
-  return {{"layers", explanation.layers},
-          {"descriptor", Json::parse(to_json(explanation.descriptor))},
-          {"target", explanation.target.name},
-          {"arch", explanation.target.arch},
-          {"candidates", candidates},
-          {"tuned", explanation.tuned != nullptr},
-          {"origin", origin(explanation)},
-          {"configs", configs}};
+  document["candidates"] = candidates;
+  document["tuned"] = explanation.tuned != nullptr;
+  document["origin"] = origin(explanation);
+  return document;
 }
 
 Json to_document(const RefusedDescriptor& refused) {
@@ -144,27 +169,33 @@ Json to_document(const RefusedDescriptor& refused) {
   for (const Violation& violation : refused.violations) {
     reasons.push_back(to_string(violation));
   }
-  return {{"layers", refused.use.layers}, {"reasons", reasons}};
+  return {{"phase", to_string(refused.use.phase)},
+          {"layers", refused.use.layers},
+          {"reasons", reasons}};
 }
 
 ExitCode run(const ExplainCommand& command) {
   const std::vector<TargetDevice> targets = find_targets(command.target);
-  const PlannedDecodes decodes = find_decodes(command.plan);
-  const std::vector<Explanation> explanations = explain(decodes, targets);
+  const PlannedCalls calls = find_calls(command.plan, {Phase::decode, Phase::prefill});
+  const std::vector<Explanation> explanations = explain(calls, targets);
   if (!command.as_json) {
     print_text(explanations);
     return ExitCode::succeeded;
   }
-  Json served = Json::array();
+  Json decodes = Json::array();
+  Json prefills = Json::array();
   for (const Explanation& explanation : explanations) {
-    served.push_back(to_document(explanation));
+    (explanation.phase == Phase::decode ? decodes : prefills).push_back(to_document(explanation));
   }
   Json refused = Json::array();
-  for (const RefusedDescriptor& each : decodes.refused) {
+  for (const RefusedDescriptor& each : calls.refused) {
     refused.push_back(to_document(each));
   }
-  const Json document = {
-      {"schema", 1}, {"command", "explain"}, {"decodes", served}, {"refused", refused}};
+  const Json document = {{"schema", 1},
+                         {"command", "explain"},
+                         {"decodes", decodes},
+                         {"prefills", prefills},
+                         {"refused", refused}};
   print_result("{}\n", document.dump());
   return ExitCode::succeeded;
 }
@@ -173,7 +204,7 @@ ExitCode run(const ExplainCommand& command) {
 
 void add_explain_command(CLI::App& app, CommandAction& action) {
   CLI::App* command =
-      app.add_subcommand("explain", "Say which kernels serve a decode, and why not others");
+      app.add_subcommand("explain", "Say which kernels serve a call, and why not others");
   const auto explain_command = std::make_shared<ExplainCommand>();
   add_plan_arguments(*command, explain_command->plan);
   command->get_option("model")->description(

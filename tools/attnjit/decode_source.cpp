@@ -39,23 +39,41 @@ std::vector<Violation> at_place(std::vector<Violation> violations, const std::st
   return violations;
 }
 
-PlannedDecodes decodes_of(const ModelPlan& plan) {
-  PlannedDecodes decodes;
+PlannedCalls calls_of(const ModelPlan& plan) {
+  PlannedCalls calls;
   for (const PlannedDescriptor& planned : plan.planned) {
-    if (planned.phase != Phase::decode) {
-      continue;
-    }
     try {
       validate(planned.descriptor);
-      decodes.served.push_back(planned);
+      calls.served.push_back(planned);
     } catch (const DescriptorError& error) {
-      decodes.refused.push_back({.descriptor = planned.descriptor,
-                                 .use = {planned.phase, planned.layers},
-                                 .archs = {},
-                                 .violations = error.violations()});
+      calls.refused.push_back({.descriptor = planned.descriptor,
+                               .use = {planned.phase, planned.layers},
+                               .archs = {},
+                               .violations = error.violations()});
     }
   }
-  return decodes;
+  return calls;
+}
+
+bool contains(const std::vector<Phase>& phases, Phase phase) {
+  return std::find(phases.begin(), phases.end(), phase) != phases.end();
+}
+
+// The phase that `descriptor` serves, one of `phases`.
+Phase phase_of(const AttentionDescriptor& descriptor, const std::vector<Phase>& phases) {
+  const Operation operation = descriptor.operation;
+  if (contains(phases, Phase::prefill)) {
+    if (operation == Operation::prefill || operation == Operation::prefill_kvcache) {
+      return Phase::prefill;
+    }
+    if (operation != Operation::decode) {
+      throw DescriptorError({{"operation", std::string(to_string(operation)),
+                              "must be decode, prefill or prefill_kvcache here",
+                              "pass a descriptor of one of these"}});
+    }
+  }
+  require_operation(descriptor, Operation::decode);
+  return Phase::decode;
 }
 
 [[noreturn]] void throw_all(const std::vector<RefusedDescriptor>& refused) {
@@ -104,38 +122,40 @@ std::optional<AttentionDescriptor> find_descriptor(const std::string& what) {
   }
 }
 
-PlannedDecodes find_decodes(const PlanArguments& arguments) {
+PlannedCalls find_calls(const PlanArguments& arguments, const std::vector<Phase>& phases) {
   if (const auto descriptor = find_descriptor(arguments.model)) {
     refuse_deployment(arguments.options, "a descriptor");
     refuse_option(arguments.options.phases != PlanOptions{}.phases, "--phases", "a descriptor");
     validate(*descriptor);
-    require_operation(*descriptor, Operation::decode);
-    PlannedDecodes decodes;
-    decodes.served.emplace_back().descriptor = *descriptor;
-    return decodes;
+    PlannedCalls calls;
+    PlannedDescriptor& planned = calls.served.emplace_back();
+    planned.descriptor = *descriptor;
+    planned.phase = phase_of(*descriptor, phases);
+    return calls;
   }
-  const std::vector<Phase>& phases = arguments.options.phases;
-  if (std::find(phases.begin(), phases.end(), Phase::decode) == phases.end()) {
-    throw UsageError("phases = prefill: only decode is served; fix: leave --phases out");
+  PlanArguments wanted = arguments;
+  std::erase_if(wanted.options.phases, [&](Phase phase) { return !contains(phases, phase); });
+  if (wanted.options.phases.empty()) {
+    throw UsageError("phases = prefill: this command knows only decode; fix: leave --phases out");
   }
-  const ModelPlan plan = make_plan(arguments);
-  PlannedDecodes decodes = decodes_of(plan);
-  if (decodes.served.empty() && !decodes.refused.empty()) {
-    throw_all(decodes.refused);
+  const ModelPlan plan = make_plan(wanted);
+  PlannedCalls calls = calls_of(plan);
+  if (calls.served.empty() && !calls.refused.empty()) {
+    throw_all(calls.refused);
   }
   if (!plan.unread_fields.empty()) {
     print_message("attnjit: fields of {} that look like attention were not understood: {}\n",
                   arguments.model, fmt::join(plan.unread_fields, ", "));
   }
-  for (const RefusedDescriptor& refused : decodes.refused) {
+  for (const RefusedDescriptor& refused : calls.refused) {
     print_message("{}", format_refused(refused));
   }
-  return decodes;
+  return calls;
 }
 
 std::vector<AttentionDescriptor> find_decode_descriptors(const PlanArguments& arguments) {
   std::vector<AttentionDescriptor> descriptors;
-  for (const PlannedDescriptor& decode : find_decodes(arguments).served) {
+  for (const PlannedDescriptor& decode : find_calls(arguments, {Phase::decode}).served) {
     descriptors.push_back(decode.descriptor);
   }
   return descriptors;

@@ -1,4 +1,4 @@
-// What a user points at -> the decodes to explain, check or time: those of a model, or one
+// What a user points at -> the calls to explain, check or time: those of a model, or one
 // descriptor. Thread-safe.
 #pragma once
 
@@ -25,17 +25,18 @@ void refuse_option(bool is_given, std::string_view option, std::string_view what
 // The same for every option that says how a model is deployed.
 void refuse_deployment(const PlanOptions& given, std::string_view what);
 
-struct PlannedDecodes {
+struct PlannedCalls {
   std::vector<PlannedDescriptor> served;   // of a descriptor: one, without layers
   std::vector<RefusedDescriptor> refused;  // on every target
 };
 
-// The decodes of arguments.model; what of them no kernel serves, and fields of the model that were
-// not understood, are told on standard error. Throws as make_plan and find_descriptor, UsageError
-// for options that mean nothing, and DescriptorError with all refusals if nothing is served.
-PlannedDecodes find_decodes(const PlanArguments& arguments);
+// The calls of arguments.model in those of its phases that are in `phases`; what of them no kernel
+// serves, and fields of the model that were not understood, are told on standard error. Throws as
+// make_plan and find_descriptor, UsageError for options that mean nothing, and DescriptorError with
+// all refusals if nothing is served, or for a descriptor of another operation.
+PlannedCalls find_calls(const PlanArguments& arguments, const std::vector<Phase>& phases);
 
-// The descriptors of those that are served.
+// The descriptors of the decodes that are served.
 std::vector<AttentionDescriptor> find_decode_descriptors(const PlanArguments& arguments);
 
 }  // namespace attnjit
