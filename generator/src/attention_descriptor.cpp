@@ -42,6 +42,8 @@ std::string_view to_string(DataType type) {
       return "uint8";
     case DataType::int32:
       return "int32";
+    case DataType::int64:
+      return "int64";
   }
   return "";
 }
@@ -175,6 +177,8 @@ int size_bytes(DataType type) {
     case DataType::fp32:
     case DataType::int32:
       return 4;
+    case DataType::int64:
+      return 8;
     case DataType::fp8_e4m3:
     case DataType::fp8_e5m2:
     case DataType::uint8:

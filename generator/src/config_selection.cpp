@@ -201,6 +201,19 @@ MergeStatesConfig select_merge(const AttentionDescriptor& descriptor) {
   return {.dtype = descriptor.dtype_out, .head_dim_v = descriptor.head_dim_v, .num_threads = 256};
 }
 
+// Eight columns a thread. However its scales lie, and in whatever order a page's dimensions: what
+// only strides tell shapes no kernel.
+AppendKvCacheConfig select_append(const AttentionDescriptor& descriptor) {
+  return {
+      .dtype = descriptor.dtype_q,
+      .dtype_kv = descriptor.dtype_kv,
+      .head_dim_qk = descriptor.head_dim_qk,
+      .head_dim_v = descriptor.value_source == ValueSource::separate ? descriptor.head_dim_v : 0,
+      .num_kv_heads = descriptor.num_kv_heads,
+      .page_size = descriptor.page_size,
+      .num_threads = 256};
+}
+
 // A partial result is written once and read once. Rows that only fill a tile up do not count: few
 // are written.
 int piece_units(const AttentionDescriptor& descriptor, int block_n) {
@@ -328,6 +341,9 @@ std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
   if (descriptor.operation == Operation::prefill ||
       descriptor.operation == Operation::prefill_kvcache) {
     return {select_prefill(descriptor, device)};
+  }
+  if (descriptor.operation == Operation::append_kv_cache) {
+    return {select_append(descriptor)};
   }
   const TunedRow* row = find_tuned_row(descriptor, device);
   return row != nullptr ? configure_tuned(descriptor, device, *row)

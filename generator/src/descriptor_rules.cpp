@@ -26,6 +26,10 @@ bool is_prefill(Operation operation) {
   return operation == Operation::prefill || operation == Operation::prefill_kvcache;
 }
 
+bool reads_keys(Operation operation) {
+  return operation != Operation::append_kv_cache && operation != Operation::merge_states;
+}
+
 bool is_token_sparse(Operation operation) {
   return operation == Operation::sparse_mla_decode || operation == Operation::sparse_mla_prefill;
 }
@@ -181,16 +185,26 @@ const std::array legality = {
 };
 
 const std::array support = {
-    DescriptorRule{"operation", "only decode, prefill, prefill_kvcache and merge_states are served",
+    DescriptorRule{"operation",
+                   "only decode, prefill, prefill_kvcache, append_kv_cache and merge_states are "
+                   "served",
                    "use one of these",
                    [](D d) {
                      return d.operation != Operation::decode && !is_prefill(d.operation) &&
+                            d.operation != Operation::append_kv_cache &&
                             d.operation != Operation::merge_states;
                    }},
     DescriptorRule{"dtype_q", "only bf16 and fp16 are served", "cast q to bf16 or fp16",
                    [](D d) { return !is_half(d.dtype_q); }},
-    DescriptorRule{"dtype_kv", "must equal dtype_q", "store the KV cache in the type of q",
-                   [](D d) { return d.dtype_kv != d.dtype_q; }},
+    DescriptorRule{"dtype_kv", "must equal dtype_q for an operation that reads keys",
+                   "store the KV cache in the type of q",
+                   [](D d) { return reads_keys(d.operation) && d.dtype_kv != d.dtype_q; }},
+    DescriptorRule{"dtype_kv", "must equal dtype_q or be fp8 for append_kv_cache",
+                   "store the KV cache in the type of the new K and V, or in fp8",
+                   [](D d) {
+                     return d.operation == Operation::append_kv_cache && d.dtype_kv != d.dtype_q &&
+                            !is_fp8(d.dtype_kv);
+                   }},
     DescriptorRule{"dtype_out", "must equal dtype_q", "ask for the type of q and cast afterwards",
                    [](D d) { return d.dtype_out != d.dtype_q; }},
     DescriptorRule{
@@ -219,6 +233,13 @@ const std::array support = {
                    }},
     DescriptorRule{"sparsity", "only none is served by decode", "use a materialized mask",
                    [](D d) { return !is_prefill(d.operation) && d.sparsity != Sparsity::none; }},
+    DescriptorRule{"scales_kv", "only none, per_tensor and per_head are served",
+                   "give a scale per head, or none",
+                   [](D d) {
+                     return d.scales_kv != ScaleGrain::none &&
+                            d.scales_kv != ScaleGrain::per_tensor &&
+                            d.scales_kv != ScaleGrain::per_head;
+                   }},
 };
 
 }  // namespace

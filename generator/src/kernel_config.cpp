@@ -88,6 +88,12 @@ std::string describe_fields(const PrefillConfig& config) {
       blocks, config.has_sinks ? " sinks" : "", config.block_m, config.block_n, config.num_warps);
 }
 
+std::string describe_fields(const AppendKvCacheConfig& config) {
+  return fmt::format("{} to {} {}/{} heads {} page {} threads {}", to_string(config.dtype),
+                     to_string(config.dtype_kv), config.head_dim_qk, config.head_dim_v,
+                     config.num_kv_heads, config.page_size, config.num_threads);
+}
+
 constexpr int wgmma_rows = 64;  // M of wgmma: tokens of a swapped tile, query rows of a seesaw's
 constexpr int seesaw_tokens = 64;
 
@@ -165,6 +171,8 @@ std::string_view to_string(KernelRole role) {
       return "merge";
     case KernelRole::prefill:
       return "prefill";
+    case KernelRole::append:
+      return "append";
   }
   return "";
 }

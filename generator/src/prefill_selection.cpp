@@ -26,16 +26,22 @@ constexpr std::array<RowTile, 2> narrow_tiles = {{{128, 4, 1}, {64, 4, 1}}};
 constexpr std::array<RowTile, 2> middle_tiles = {{{128, 8, 1}, {64, 4, 1}}};
 constexpr std::array<RowTile, 2> wide_tiles = {{{64, 8, 2}, {32, 4, 2}}};
 
+// What 32 rows of a warp leave registers for, besides their output and scores. More columns of q
+// and k take some, the numbers of an additive mask more.
+bool has_registers_for_32_rows(const PrefillConfig& config) {
+  constexpr int most_columns = 128;
+  const bool is_plain = (config.mask == MaskKind::none || config.mask == MaskKind::causal) &&
+                        config.score_modifier == ScoreModifier::none && config.sparsity_block == 0;
+  return config.head_dim_v <= most_columns && config.mask != MaskKind::materialized_additive &&
+         (config.head_dim_qk <= most_columns || is_plain);
+}
+
 std::span<const RowTile> tiles_for(const PrefillConfig& config) {
-  constexpr int most_columns_of_32_rows = 128;
   constexpr int most_columns_of_16_rows = 256;
   if (config.head_dim_v > most_columns_of_16_rows) {
     return wide_tiles;
   }
-  // An additive mask's numbers need registers too.
-  const bool is_narrow = config.head_dim_v <= most_columns_of_32_rows &&
-                         config.mask != MaskKind::materialized_additive;
-  return is_narrow ? std::span<const RowTile>(narrow_tiles) : middle_tiles;
+  return has_registers_for_32_rows(config) ? std::span<const RowTile>(narrow_tiles) : middle_tiles;
 }
 
 // The first tile that fits, of `tiles` and, within each, of `key_blocks`.
@@ -68,7 +74,12 @@ PrefillConfig config_for(const AttentionDescriptor& descriptor) {
   config.head_dim_qk = descriptor.head_dim_qk;
   config.head_dim_v = descriptor.head_dim_v;
   config.q_per_kv = descriptor.q_per_kv();
-  config.page_size = descriptor.page_size;
+  if (descriptor.operation == Operation::mla_prefill_rope) {
+    config.head_dim_rope = descriptor.head_dim_qk - descriptor.head_dim_v;
+    config.rope_page_size = descriptor.page_size;
+  } else {
+    config.page_size = descriptor.page_size;
+  }
   config.value_source = descriptor.value_source;
   config.mask = descriptor.mask;
   config.window_left = bounded_window(descriptor.window_left);

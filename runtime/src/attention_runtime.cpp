@@ -32,14 +32,17 @@ void refuse_capture(const AttentionDescriptor& descriptor, int device, CUstream_
 
 struct AttentionRuntime::State {
   using Key = std::pair<std::string, int>;  // descriptor as JSON, device
+  template <typename Config>
+  using PreparedKernels = std::map<Key, std::shared_ptr<const PreparedKernel<Config>>>;
 
   explicit State(const KernelProviderOptions& options) : provider(options) {}
 
   KernelProvider provider;
   mutable std::shared_mutex mutex;  // guards what follows; never held while compiling
   std::map<Key, std::shared_ptr<const PreparedDecode>> prepared;
-  std::map<Key, std::shared_ptr<const PreparedMerge>> merges;
-  std::map<Key, std::shared_ptr<const PreparedPrefill>> prefills;
+  PreparedKernels<MergeStatesConfig> merges;
+  PreparedKernels<AppendKvCacheConfig> appends;
+  PreparedKernels<PrefillConfig> prefills;
   std::map<std::string, std::shared_ptr<LoadedCubin>> cubins;  // by key digest
 
   // Null if there is none.
@@ -64,23 +67,24 @@ struct AttentionRuntime::State {
     return cubin;
   }
 
-  // Of an operation that one kernel serves.
-  template <typename Prepared>
-  std::shared_ptr<const Prepared> prepare(std::map<Key, std::shared_ptr<const Prepared>>& ready,
-                                          const AttentionDescriptor& descriptor, int device) {
+  // Of an operation that has one kernel.
+  template <typename Config>
+  std::shared_ptr<const PreparedKernel<Config>> prepare(PreparedKernels<Config>& ready,
+                                                        const AttentionDescriptor& descriptor,
+                                                        int device) {
     if (auto found = find(ready, descriptor, device)) {
       return found;
     }
     const TargetDevice target = query_target_device(device);
     const KernelConfig config = select_configs(descriptor, target).front();
-    auto made = std::make_shared<Prepared>();
-    made->descriptor = descriptor;
-    made->device = device;
-    made->config = std::get<decltype(made->config)>(config);
-    made->cubin = load(config, target);
-    made->kernel = made->cubin->on_device(device);
+    auto kernel = std::make_shared<PreparedKernel<Config>>();
+    kernel->descriptor = descriptor;
+    kernel->device = device;
+    kernel->config = std::get<Config>(config);
+    kernel->cubin = load(config, target);
+    kernel->kernel = kernel->cubin->on_device(device);
     const std::unique_lock lock(mutex);
-    return ready.emplace(Key(to_json(descriptor), device), std::move(made)).first->second;
+    return ready.emplace(Key(to_json(descriptor), device), std::move(kernel)).first->second;
   }
 };
 
@@ -174,6 +178,21 @@ std::shared_ptr<const PreparedPrefill> AttentionRuntime::prepare_prefill(
   }
   refuse_capture(descriptor, device, stream, "prepare_prefill");
   return prepare_prefill(descriptor, device);
+}
+
+std::shared_ptr<const PreparedAppend> AttentionRuntime::prepare_append(
+    const AttentionDescriptor& descriptor, int device) {
+  require_operation(descriptor, Operation::append_kv_cache);
+  return state_->prepare(state_->appends, descriptor, device);
+}
+
+std::shared_ptr<const PreparedAppend> AttentionRuntime::prepare_append(
+    const AttentionDescriptor& descriptor, int device, CUstream_st* stream) {
+  if (auto ready = state_->find(state_->appends, descriptor, device)) {
+    return ready;
+  }
+  refuse_capture(descriptor, device, stream, "prepare_append");
+  return prepare_append(descriptor, device);
 }
 
 }  // namespace attnjit

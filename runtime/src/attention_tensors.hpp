@@ -1,4 +1,5 @@
-// Checks and strides of the tensors that several operations take: caches, sinks, masks. Pure.
+// Checks and strides of the tensors that several operations take: rows, numbers, sinks, masks.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,6 @@ namespace attnjit {
 
 constexpr std::int64_t elements_per_16_bytes = 8;
 
-// A dimension whose extent is the caller's to choose, but not zero.
-void require_some(TensorChecks& checks, std::string_view name, const TensorView& view,
-                  std::size_t dimension);
-
 // A tensor whose rows are copied 16 bytes at a time. False if its shape is wrong.
 bool check_rows(TensorChecks& checks, std::string_view name, const TensorView& view, DataType dtype,
                 std::initializer_list<std::int64_t> shape);
@@ -30,19 +27,16 @@ void check_output(TensorChecks& checks, std::string_view name, const TensorView&
 bool check_numbers(TensorChecks& checks, std::string_view name, const TensorView& view,
                    DataType dtype, std::initializer_list<std::int64_t> shape);
 
-// A paged cache of heads of `head_dim` columns: rank 4 is a pool, rank 5 has one per request.
-void check_cache(TensorChecks& checks, std::string_view name, const TensorView& cache,
-                 const AttentionDescriptor& descriptor, std::int64_t batch, int head_dim);
-
 void check_block_table(TensorChecks& checks, const TensorView& block_table, std::int64_t batch);
 
 // One logit per query head, given exactly if the descriptor has sinks.
 void check_sinks(TensorChecks& checks, const AttentionDescriptor& descriptor,
                  const TensorView& sinks);
 
-void check_scale(TensorChecks& checks, float softmax_scale);
+void check_softmax_scale(TensorChecks& checks, float softmax_scale);
 
-kernel_interface::CacheStrides cache_strides(const TensorView& cache, KvLayoutTag tag);
+void require_absent(TensorChecks& checks, std::string_view name, const TensorView& view,
+                    std::string_view because, std::string_view fix);
 
 // 0 for a dimension of extent 1, which stands for all.
 std::int64_t broadcast_stride(const TensorView& view, std::size_t dimension);

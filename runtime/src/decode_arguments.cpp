@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "attention_tensors.hpp"
+#include "cache_arguments.hpp"
 #include "tensor_checks.hpp"
 
 namespace attnjit {
@@ -33,7 +34,7 @@ void check_mask(TensorChecks& checks, const AttentionDescriptor& descriptor, con
                            {full_or_one(0, batch), full_or_one(1, descriptor.num_q_heads),
                             full_or_one(2, seqlen_q), TensorChecks::any})) {
     checks.require_readable("mask", mask);
-    require_some(checks, "mask", mask, 3);
+    checks.require_some("mask", mask, 3);
   }
 }
 
@@ -44,9 +45,11 @@ void check_decode_call(const AttentionDescriptor& descriptor, const DecodeCall& 
   TensorChecks checks;
   check_rows(checks, "q", call.q, descriptor.dtype_q,
              {batch, seqlen_q, descriptor.num_q_heads, descriptor.head_dim_qk});
-  check_cache(checks, "k_cache", call.k_cache, descriptor, batch, descriptor.head_dim_qk);
+  check_cache(checks, "k_cache", call.k_cache, descriptor, batch, TensorChecks::any,
+              descriptor.head_dim_qk);
   if (descriptor.value_source == ValueSource::separate) {
-    check_cache(checks, "v_cache", call.v_cache, descriptor, batch, descriptor.head_dim_v);
+    check_cache(checks, "v_cache", call.v_cache, descriptor, batch, TensorChecks::any,
+                descriptor.head_dim_v);
   } else if (call.v_cache.data != nullptr) {
     checks.add("v_cache", describe(call.v_cache),
                "must not be given: v is a prefix of k in the descriptor",
@@ -64,7 +67,7 @@ void check_decode_call(const AttentionDescriptor& descriptor, const DecodeCall& 
       checks.require_distinct("lse", call.lse);
     }
   }
-  check_scale(checks, call.softmax_scale);
+  check_softmax_scale(checks, call.softmax_scale);
   checks.finish();
 }
 

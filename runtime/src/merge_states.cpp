@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "attention_tensors.hpp"
 #include "attnjit/kernel_launch.hpp"
 #include "interface/merge_states_arguments.h"
 #include "tensor_checks.hpp"
@@ -13,8 +14,6 @@ namespace attnjit {
 namespace {
 
 using namespace kernel_interface;
-
-constexpr std::int64_t elements_per_16_bytes = 8;
 
 void check_out(TensorChecks& checks, std::string_view name, const TensorView& out,
                const AttentionDescriptor& descriptor, std::int64_t tokens, std::int64_t heads,

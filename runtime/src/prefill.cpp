@@ -21,8 +21,12 @@ std::int64_t count_row_tiles(const PrefillConfig& config, const PrefillCall& cal
   const bool is_ragged = arguments.queries.offsets != nullptr;
   const std::int64_t tokens = is_ragged ? call.q.shape[0] : call.q.shape[1];
   const std::int64_t rows = tokens * config.q_per_kv;
+  if (rows == 0 || batch_of(call) == 0) {
+    return 0;
+  }
+  // All requests may be more than an int counts.
   const std::int64_t tiles = is_ragged
-                                 ? first_row_tile(rows, config.block_m, arguments.batch)
+                                 ? first_row_tile(rows, config.block_m, 0) + batch_of(call)
                                  : (rows + config.block_m - 1) / config.block_m * call.q.shape[0];
   if (rows > INT32_MAX - config.block_m || tiles > INT32_MAX) {
     checks.add("q", describe(call.q),
@@ -41,7 +45,7 @@ void run_prefill(const PreparedPrefill& kernel, const PrefillCall& call, CUstrea
   check_prefill_call(kernel.descriptor, call);
   const PrefillArguments arguments = make_prefill_arguments(kernel.descriptor, call);
   const std::int64_t tiles = count_row_tiles(kernel.config, call, arguments);
-  if (arguments.batch == 0 || tiles == 0) {
+  if (tiles == 0) {
     return;
   }
   launch(kernel.kernel,

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "attention_tensors.hpp"
+#include "cache_arguments.hpp"
 #include "tensor_checks.hpp"
 
 namespace attnjit {
@@ -21,14 +22,6 @@ bool is_ragged(const TensorView& q) {
 bool reads_mask(MaskKind mask) {
   return mask == MaskKind::materialized_bool || mask == MaskKind::materialized_additive ||
          mask == MaskKind::materialized_bits || mask == MaskKind::tree;
-}
-
-void require_absent(TensorChecks& checks, std::string_view name, const TensorView& view,
-                    std::string_view because, std::string_view fix) {
-  if (view.data != nullptr) {
-    checks.add(name, describe(view), fmt::format("must not be given: {}", because),
-               std::string(fix));
-  }
 }
 
 // Checks that a tensor is there exactly if the descriptor asks for it. True if it is to be checked.
@@ -102,7 +95,7 @@ void check_keys(TensorChecks& checks, const AttentionDescriptor& descriptor,
   const auto check = [&](std::string_view name, const TensorView& view, std::int64_t extent,
                          int head_dim) {
     if (is_paged) {
-      check_cache(checks, name, view, descriptor, batch, head_dim);
+      check_cache(checks, name, view, descriptor, batch, TensorChecks::any, head_dim);
     } else {
       check_contiguous(checks, name, view, descriptor, batch, extent, head_dim);
     }
@@ -147,7 +140,7 @@ void check_mask(TensorChecks& checks, const AttentionDescriptor& descriptor,
     return;
   }
   checks.require_readable("mask", mask);
-  require_some(checks, "mask", mask, 3);
+  checks.require_some("mask", mask, 3);
   const bool covers_all =
       mask.shape[2] == 1 || is_ragged(call.q) || mask.shape[2] >= call.q.shape[1];
   if (!covers_all) {
@@ -320,7 +313,7 @@ void check_prefill_call(const AttentionDescriptor& descriptor, const PrefillCall
   check_modifiers(checks, descriptor, call);
   check_blocks(checks, descriptor, call, batch);
   check_sinks(checks, descriptor, call.sinks);
-  check_scale(checks, call.softmax_scale);
+  check_softmax_scale(checks, call.softmax_scale);
   checks.finish();
 }
 

@@ -76,7 +76,8 @@ void TensorChecks::require_least_stride(std::string_view name, const TensorView&
         "copy to aligned memory");
   }
   const std::span<const std::int64_t> shape = shape_of(view);
-  for (std::size_t i = 0; i < shape.size(); ++i) {
+  const bool is_empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  for (std::size_t i = 0; i < shape.size() && !is_empty; ++i) {
     if (shape[i] > 1 && view.strides.at(i) < least) {
       add(name, describe(view),
           fmt::format("must have strides of at least {} in dimensions longer than 1", least),
@@ -92,6 +93,14 @@ void TensorChecks::require_distinct(std::string_view name, const TensorView& vie
 
 void TensorChecks::require_readable(std::string_view name, const TensorView& view) {
   require_least_stride(name, view, 0);
+}
+
+void TensorChecks::require_some(std::string_view name, const TensorView& view,
+                                std::size_t dimension) {
+  if (view.shape.at(dimension) < 1) {
+    add(name, describe(view), fmt::format("must not be empty in dimension {}", dimension),
+        "pass the tensor that holds the keys, or leave out requests without any");
+  }
 }
 
 void TensorChecks::add(std::string_view name, std::string value, std::string rule,

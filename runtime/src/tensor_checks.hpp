@@ -29,11 +29,15 @@ class TensorChecks {
                        std::uintptr_t alignment_bytes);
 
   // A tensor that is written: its strides of dimensions longer than 1 are positive, so that no two
-  // elements of a row of any dimension share a place; aligned to its elements.
+  // elements of a row of any dimension share a place; aligned to its elements. Strides of a tensor
+  // without elements are not looked at.
   void require_distinct(std::string_view name, const TensorView& view);
 
   // A tensor that is read element by element: strides not negative, aligned to its elements.
   void require_readable(std::string_view name, const TensorView& view);
+
+  // A dimension whose extent is the caller's to choose, but not zero.
+  void require_some(std::string_view name, const TensorView& view, std::size_t dimension);
 
   void add(std::string_view name, std::string value, std::string rule, std::string fix);
 

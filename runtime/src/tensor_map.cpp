@@ -29,6 +29,8 @@ CUtensorMapDataType element_type(DataType dtype) {
       return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
     case DataType::int32:
       return CU_TENSOR_MAP_DATA_TYPE_INT32;
+    case DataType::int64:
+      return CU_TENSOR_MAP_DATA_TYPE_INT64;
     case DataType::fp8_e4m3:
     case DataType::fp8_e5m2:
     case DataType::uint8:

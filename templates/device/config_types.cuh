@@ -2,7 +2,7 @@
 // name that is missing here is a compile error, never a silent mismatch.
 #pragma once
 
-enum class DataType { bf16, fp16, fp32, fp8_e4m3, uint8 };
+enum class DataType { bf16, fp16, fp32, fp8_e4m3, fp8_e5m2, uint8 };
 enum class ValueSource { separate, prefix_of_k };
 enum class MaskKind {
   none,

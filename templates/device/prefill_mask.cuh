@@ -213,7 +213,7 @@ __device__ __forceinline__ bool bit_is_set(const void* bits, long long row, int 
   return static_cast<const unsigned char*>(bits)[row + bit / 8] >> bit % 8 & 1;
 }
 
-// `score`, in units of log2, of the row and `key`: -inf where the row does not see it.
+// The score of the row and `key`: -inf where the row does not see it.
 __device__ __forceinline__ float masked_score(
     const attnjit::kernel_interface::PrefillArguments& arguments, const PrefillWork& work,
     const RowMask& view, int key, float score) {

@@ -16,18 +16,18 @@ __device__ __forceinline__ float row_total(float value) {
   return value + __shfl_xor_sync(0xffffffffu, value, 2);
 }
 
-// Scores, in units of log2, to probabilities relative to the row's new maximum; what was summed up
-// before is rescaled to that.
-__device__ __forceinline__ void update_softmax(Scores& scores, Accumulators& sums) {
+// Scores, in units of log2 once multiplied by `scale`, to probabilities relative to the row's new
+// maximum; what was summed up before is rescaled to that. `scale` is positive.
+__device__ __forceinline__ void update_softmax(Scores& scores, float scale, Accumulators& sums) {
 #pragma unroll
   for (int i = 0; i < row_tiles; ++i) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float maximum = sums.row_max[i][half];
+      float maximum = negative_infinity();
 #pragma unroll
       for (int j = 0; j < key_tiles; ++j)
         maximum = fmaxf(maximum, fmaxf(scores[i][j][half * 2], scores[i][j][half * 2 + 1]));
-      maximum = row_maximum(maximum);
+      maximum = fmaxf(sums.row_max[i][half], row_maximum(maximum) * scale);
       const float base = finite_maximum(maximum);
       const float factor = exp2_approximate(sums.row_max[i][half] - base);
       sums.row_max[i][half] = maximum;
@@ -37,7 +37,7 @@ __device__ __forceinline__ void update_softmax(Scores& scores, Accumulators& sum
 #pragma unroll
         for (int c = 0; c < 2; ++c) {
           float& score = scores[i][j][half * 2 + c];
-          score = exp2_approximate(score - base);
+          score = exp2_approximate(fmaf(score, scale, -base));
           sum += score;
         }
       }

@@ -16,60 +16,99 @@ struct SharedStorage {
 static_assert(sizeof(SharedStorage) == config::shared_memory_bytes,
               "the host's shared-memory plan differs from SharedStorage");
 
-// Where the keys or values of a request and kv head begin.
+// Where keys or values of a request and kv head lie: in pages, or, if page_size is 0, in rows one
+// after the other.
+template <int page_size>
 struct KeyRows {
   const Element* base;
   attnjit::kernel_interface::CacheStrides strides;
   const int* pages;  // of this request; unused unless paged
+  int shift;         // place of the work's first key among these rows
 
-  __device__ __forceinline__ KeyRows(const attnjit::kernel_interface::PrefillArguments& arguments,
-                                     const PrefillWork& work, const void* tensor,
-                                     const attnjit::kernel_interface::CacheStrides& tensor_strides)
-      : base(static_cast<const Element*>(tensor) + work.request * tensor_strides.batch +
-             work.kv_head * tensor_strides.head + work.first_key * tensor_strides.row),
-        strides(tensor_strides),
-        pages(arguments.block_table + work.request * arguments.block_table_stride) {}
-
-  // `token` must be one that the request has: only their pages are known.
+  // `token` counts from the work's first key. Of a cache it must be one that the request has: only
+  // their pages are known.
   __device__ __forceinline__ const Element* row(int token) const {
-    if constexpr (config::page_size > 0) {
-      constexpr int size = config::page_size > 0 ? config::page_size : 1;
-      return base + pages[token / size] * strides.block + token % size * strides.row;
+    const int place = token + shift;
+    if constexpr (page_size > 0) {
+      return base + pages[place / page_size] * strides.block + place % page_size * strides.row;
+    } else {
+      return base + place * strides.row;
     }
-    return base + token * strides.row;
   }
 };
 
-// Starts copying tile `tile`: block_n rows of `columns` elements to rows of `pitch`. Keys that no
-// row of the thread block may see become zeros without being read: they may be anything.
-template <int columns, int pitch>
-__device__ __forceinline__ void copy_tile(Element* destination, const KeyRows& rows,
+// Of k or v.
+__device__ __forceinline__ KeyRows<config::page_size> key_rows(
+    const attnjit::kernel_interface::PrefillArguments& arguments, const PrefillWork& work,
+    const void* tensor, const attnjit::kernel_interface::CacheStrides& strides) {
+  const Element* base = static_cast<const Element*>(tensor) + work.request * strides.batch +
+                        work.kv_head * strides.head + work.first_key * strides.row;
+  return {base, strides, arguments.block_table + work.request * arguments.block_table_stride, 0};
+}
+
+// Of the rope columns of k, which all heads share: rows of the whole request, from its position 0.
+__device__ __forceinline__ KeyRows<config::rope_page_size> rope_rows(
+    const attnjit::kernel_interface::PrefillArguments& arguments, const PrefillWork& work) {
+  const Element* base =
+      static_cast<const Element*>(arguments.k_rope) + work.request * arguments.rope_strides.batch;
+  return {base, arguments.rope_strides,
+          arguments.block_table + work.request * arguments.block_table_stride, work.key_position};
+}
+
+// Starts copying `columns` elements of each key of tile `tile`: block_n rows of `pitch`. Keys that
+// no row of the thread block may see become zeros without being read: they may be anything. A
+// thread copies the same columns of every rows_at_once-th row, so that an address follows from the
+// one before.
+template <int columns, int pitch, int page_size>
+__device__ __forceinline__ void copy_tile(Element* destination, const KeyRows<page_size>& rows,
                                           const VisibleTiles& tiles, int tile) {
   constexpr int chunks = columns / 8;
-  constexpr int copies = config::block_n * chunks;
-#pragma unroll 4
-  for (int i = threadIdx.x; i < copies; i += num_threads) {
-    const int row = i / chunks;
-    const int column = i % chunks * 8;
-    const int token = tile * config::block_n + row;
-    const bool is_visible = token >= tiles.first_key && token < tiles.end_key;
-    const Element* source = is_visible ? rows.row(token) + column : rows.base;
-    copy_async_16(destination + row * pitch + column, source, is_visible);
+  constexpr int rows_at_once = num_threads / chunks;
+  constexpr int passes = (config::block_n + rows_at_once - 1) / rows_at_once;
+  static_assert(rows_at_once > 0, "a row at once at least");
+  const int first_row = static_cast<int>(threadIdx.x) / chunks;
+  const int column = static_cast<int>(threadIdx.x) % chunks * 8;
+  if (num_threads % chunks != 0 && first_row >= rows_at_once)
+    return;
+  const int first_token = tile * config::block_n + first_row;
+  const unsigned num_visible = tiles.end_key - tiles.first_key;
+  const Element* source = rows.base + column;
+  if constexpr (page_size == 0)
+    source = rows.row(first_token) + column;
+#pragma unroll
+  for (int pass = 0; pass < passes; ++pass) {
+    const int row = pass * rows_at_once;
+    if (config::block_n % rows_at_once != 0 && first_row + row >= config::block_n)
+      break;
+    const int token = first_token + row;
+    const bool is_visible = static_cast<unsigned>(token - tiles.first_key) < num_visible;
+    if (page_size > 0 && is_visible)
+      source = rows.row(token) + column;
+    copy_async_16(destination + (first_row + row) * pitch + column, source, is_visible);
+    if constexpr (page_size == 0)
+      source += rows_at_once * rows.strides.row;
   }
 }
 
 __device__ __forceinline__ void copy_keys(
     Element* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
     const SharedStorage& shared, int tile) {
-  const KeyRows rows(arguments, shared.work, arguments.k, arguments.k_strides);
-  copy_tile<config::head_dim_qk, pitch_qk>(destination, rows, shared.tiles, tile);
+  constexpr int columns = config::head_dim_qk - config::head_dim_rope;
+  copy_tile<columns, pitch_qk>(destination,
+                               key_rows(arguments, shared.work, arguments.k, arguments.k_strides),
+                               shared.tiles, tile);
+  if constexpr (config::head_dim_rope > 0) {
+    copy_tile<config::head_dim_rope, pitch_qk>(
+        destination + columns, rope_rows(arguments, shared.work), shared.tiles, tile);
+  }
 }
 
 __device__ __forceinline__ void copy_values(
     Element* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
     const SharedStorage& shared, int tile) {
-  const KeyRows rows(arguments, shared.work, arguments.v, arguments.v_strides);
-  copy_tile<config::head_dim_v, pitch_v>(destination, rows, shared.tiles, tile);
+  copy_tile<config::head_dim_v, pitch_v>(
+      destination, key_rows(arguments, shared.work, arguments.v, arguments.v_strides), shared.tiles,
+      tile);
 }
 
 __device__ __forceinline__ void copy_queries(

@@ -85,9 +85,15 @@ find_work(const attnjit::kernel_interface::PrefillArguments& arguments, int tile
   work.first_key = keys.first;
   work.key_position =
       arguments.key_positions != nullptr ? arguments.key_positions[work.request] : 0;
-  work.query_place = arguments.query_positions != nullptr
-                         ? arguments.query_positions[work.request] - work.key_position
-                         : work.seqlen_kv - work.seqlen_q;
+  int end_position = work.key_position + work.seqlen_kv;
+  if (arguments.sequence.extent > 0) {
+    end_position = tokens_of(arguments.sequence, work.request).count;
+    work.seqlen_kv = max(min(work.seqlen_kv, end_position - work.key_position), 0);
+  }
+  const int query_position = arguments.query_positions != nullptr
+                                 ? arguments.query_positions[work.request]
+                                 : end_position - work.seqlen_q;
+  work.query_place = query_position - work.key_position;
   return work;
 }
 

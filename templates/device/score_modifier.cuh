@@ -6,7 +6,16 @@
 #include "device/prefill_work.cuh"
 #include "device/softmax_math.cuh"
 
-constexpr bool has_modifier = config::score_modifier != ScoreModifier::none;
+// Whether the softmax scales the products of q and k by itself, in one instruction with the
+// subtraction of the maximum. Otherwise they are brought to units of log2 first.
+constexpr bool softmax_scales = config::score_modifier == ScoreModifier::none &&
+                                config::mask != MaskKind::materialized_additive;
+
+// What the softmax multiplies scores by: products of a negative scale change their sign before, and
+// 0 is replaced, for 0 times -inf is not 0.
+__device__ __forceinline__ float softmax_factor(float softmax_scale) {
+  return softmax_scales ? fmaxf(fabsf(softmax_scale) * log2_e, 1e-30f) : 1.0f;
+}
 
 // tanh(x), with an absolute error of a few 1e-7, which is what counts in a score: tanh.approx has
 // 5e-4 of its value.
@@ -31,7 +40,8 @@ row_modifier(const attnjit::kernel_interface::PrefillArguments& arguments, const
   return modifier;
 }
 
-// From a product of q and k to a score in units of log2.
+// From a product of q and k to a score, which is in units of log2 once multiplied by
+// softmax_factor.
 __device__ __forceinline__ float modified_score(
     const attnjit::kernel_interface::PrefillArguments& arguments, const RowModifier& modifier,
     int key, float product) {
@@ -42,6 +52,8 @@ __device__ __forceinline__ float modified_score(
     const int distance = modifier.query_place - key;
     return product * (arguments.softmax_scale * log2_e) -
            modifier.slope * static_cast<float>(distance < 0 ? -distance : distance);
+  } else if constexpr (softmax_scales) {
+    return arguments.softmax_scale < 0.0f ? -product : product;
   } else {
     return product * (arguments.softmax_scale * log2_e);
   }

@@ -37,7 +37,8 @@ struct PrefillMask {
 struct PrefillArguments {
   const void* q;
   const void* k;
-  const void* v;  // unused if v is a prefix of k
+  const void* v;       // unused if v is a prefix of k
+  const void* k_rope;  // last columns of k, one head for all; unused if k has all columns
   void* out;
   float* lse;  // null if not wanted
   QueryStrides q_strides;
@@ -45,10 +46,13 @@ struct PrefillArguments {
   QueryStrides lse_strides;
   CacheStrides k_strides;  // contiguous keys: batch, head and row only
   CacheStrides v_strides;
+  CacheStrides rope_strides;
   RequestTokens queries;
   RequestTokens keys;
-  const int*
-      query_positions;       // [batch], of the first query; null: the last query's key is the last
+  RequestTokens
+      sequence;  // all keys of a request, of which `keys` may be some; extent 0: not given
+  // [batch], of the first query; null: the last query's key is the last one of the sequence.
+  const int* query_positions;
   const int* key_positions;  // [batch], of the first key; null: 0
   const int* block_table;
   long long block_table_stride;

@@ -70,11 +70,12 @@ __device__ __forceinline__ void compute_scores(const Element* q, const Element* 
   }
 }
 
-// Products to scores in units of log2: modifier, scale, and -inf where a row does not see a key.
-__device__ __forceinline__ void mask_scores(const PrefillArguments& arguments,
-                                            const PrefillWork& work, const Position& at,
-                                            const FoundTile& tile, Scores& scores) {
-  const int first_key = tile.index * config::block_n + at.lane % 4 * 2;
+// Products to scores, which are -inf where a row does not see a key.
+template <bool is_full>
+__device__ __forceinline__ void finish_scores(const PrefillArguments& arguments,
+                                              const PrefillWork& work, const Position& at, int tile,
+                                              Scores& scores) {
+  const int first_key = tile * config::block_n + at.lane % 4 * 2;
   // Over the main loop, what each row sees would take registers that there are not.
   const int first_row = opaque(work.first_row + at.first_row + at.lane / 4);
 #pragma unroll
@@ -84,7 +85,7 @@ __device__ __forceinline__ void mask_scores(const PrefillArguments& arguments,
       const int row = first_row + i * 16 + half * 8;
       const RowModifier modifier = row_modifier(arguments, work, row);
       RowMask view = {};
-      if (!tile.is_full)
+      if constexpr (!is_full)
         view = row_mask(arguments, work, row);
 #pragma unroll
       for (int j = 0; j < key_tiles; ++j) {
@@ -93,7 +94,7 @@ __device__ __forceinline__ void mask_scores(const PrefillArguments& arguments,
           const int key = first_key + j * 8 + c;
           float& score = scores[i][j][half * 2 + c];
           score = modified_score(arguments, modifier, key, score);
-          if (!tile.is_full)
+          if constexpr (!is_full)
             score = masked_score(arguments, work, view, key, score);
         }
       }
@@ -108,8 +109,11 @@ __device__ __forceinline__ void compute_probabilities(const PrefillArguments& ar
                                                       Probabilities& probabilities) {
   Scores scores;
   compute_scores(shared.elements, k, at, scores);
-  mask_scores(arguments, shared.work, at, tile, scores);
-  update_softmax(scores, sums);
+  if (tile.is_full)
+    finish_scores<true>(arguments, shared.work, at, tile.index, scores);
+  else
+    finish_scores<false>(arguments, shared.work, at, tile.index, scores);
+  update_softmax(scores, softmax_factor(arguments.softmax_scale), sums);
   pack_probabilities(scores, probabilities);
 }
 

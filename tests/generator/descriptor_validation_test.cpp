@@ -164,7 +164,8 @@ TEST_CASE("what is not served is listed only for a legal descriptor") {
   descriptor.sparsity_block = 64;
   descriptor.score_modifier = ScoreModifier::softcap;
   CHECK(violations_of(descriptor).size() == 2);
-  CHECK(message_of(descriptor).starts_with("score_modifier = softcap: only none is served; fix: "));
+  CHECK(message_of(descriptor)
+            .starts_with("score_modifier = softcap: only none is served by decode; fix: "));
   descriptor.topk = 5;
   CHECK(violations_of(descriptor).size() == 1);
   CHECK(violations_of(descriptor)[0].field == "topk");

@@ -11,6 +11,7 @@
 #include "attnjit/kernel_renderer.hpp"
 #include "catch.hpp"
 #include "latent_descriptor.hpp"
+#include "ragged_prefill.hpp"
 
 namespace {
 
@@ -53,13 +54,25 @@ TEST_CASE("the rendered config headers of latent decode are the recorded ones") 
   CHECK(seen.size() == 5);
 }
 
-TEST_CASE("the rendered config header of a merge is the recorded one") {
-  AttentionDescriptor descriptor;
-  descriptor.operation = Operation::merge_states;
+// Of an operation that has one kernel.
+void check_golden_of(const AttentionDescriptor& descriptor) {
   const TargetDevice device = find_target_device("h200").value();
   const KernelConfig config = select_configs(descriptor, device).front();
   check_golden(render(config, device, TemplateLibrary::embedded()).name,
                render_config_header(config));
+}
+
+TEST_CASE("the rendered config header of a prefill is the recorded one") {
+  check_golden_of(test::ragged_prefill(192, 128, 1));
+}
+
+TEST_CASE("the rendered config headers of a merge and of a cache write are the recorded ones") {
+  AttentionDescriptor descriptor;
+  descriptor.operation = Operation::merge_states;
+  check_golden_of(descriptor);
+  descriptor.operation = Operation::append_kv_cache;
+  descriptor.dtype_kv = DataType::fp8_e4m3;
+  check_golden_of(descriptor);
 }
 
 }  // namespace

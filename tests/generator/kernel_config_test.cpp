@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "field_perturbation.hpp"
 #include "latent_descriptor.hpp"
+#include "ragged_prefill.hpp"
 
 namespace {
 
@@ -32,6 +33,8 @@ TEST_CASE("the JSON of a config holds the kernel's name and every field") {
   check_json_holds_every_field<CombineConfig>();
   check_json_holds_every_field<ScheduleConfig>();
   check_json_holds_every_field<MergeStatesConfig>();
+  check_json_holds_every_field<PrefillConfig>();
+  check_json_holds_every_field<AppendKvCacheConfig>();
   CHECK(to_json(KernelConfig(
             CombineConfig{DataType::fp16, 512, PartialOrder::accumulators, 64, 16, 4, true})) ==
         "{\"kernel\":\"combine_splits\",\"dtype\":\"fp16\",\"head_dim_v\":512,"
@@ -47,10 +50,14 @@ TEST_CASE("each kernel has its role") {
   CHECK(role_of(CombineConfig{}) == KernelRole::combine);
   CHECK(role_of(ScheduleConfig{}) == KernelRole::schedule);
   CHECK(role_of(MergeStatesConfig{}) == KernelRole::merge);
+  CHECK(role_of(PrefillConfig{}) == KernelRole::prefill);
+  CHECK(role_of(AppendKvCacheConfig{}) == KernelRole::append);
   CHECK(to_string(KernelRole::attention) == "attention");
   CHECK(to_string(KernelRole::combine) == "combine");
   CHECK(to_string(KernelRole::schedule) == "schedule");
   CHECK(to_string(KernelRole::merge) == "merge");
+  CHECK(to_string(KernelRole::prefill) == "prefill");
+  CHECK(to_string(KernelRole::append) == "append");
 }
 
 TEST_CASE("a config is described in one short line") {
@@ -76,6 +83,31 @@ TEST_CASE("a config is described in one short line") {
   CHECK(describe(local[2]) == "schedule_decode n64 threads 1024 piece 910 block 100% window 127");
 }
 
+TEST_CASE("a prefill's config names its mask with what shapes it, and its tile") {
+  const TargetDevice device = find_target_device("h200").value();
+  AttentionDescriptor descriptor = test::ragged_prefill(192, 128, 1);
+  const auto line = [&] { return describe(select_configs(descriptor, device).front()); };
+  CHECK(line() == "prefill_sm80 bf16 192/128 x1 causal m128 n64 warps 4");
+  descriptor.mask = MaskKind::chunked_causal;
+  descriptor.chunk_size = 8192;
+  descriptor.score_modifier = ScoreModifier::softcap;
+  descriptor.has_sinks = true;
+  CHECK(line() ==
+        "prefill_sm80 bf16 192/128 x1 chunked_causal 8192 softcap sinks m128 n64 warps 8");
+  descriptor.operation = Operation::prefill_kvcache;
+  descriptor.kv_layout = KvLayout::paged;
+  descriptor.kv_layout_tag = KvLayoutTag::nhd;
+  descriptor.page_size = 16;
+  descriptor.mask = MaskKind::sliding_window;
+  descriptor.window_left = 127;
+  descriptor.chunk_size = 0;
+  descriptor.sparsity = Sparsity::block;
+  descriptor.sparsity_block = 64;
+  CHECK(line() ==
+        "prefill_sm80 bf16 192/128 x1 page 16 sliding_window 127/-1 softcap blocks 64 sinks m128 "
+        "n64 warps 8");
+}
+
 TEST_CASE("the tile of an attention kernel says how it is launched; other kernels have none") {
   SwappedDecodeConfig config;
   config.block_rows = 16;
@@ -85,6 +117,7 @@ TEST_CASE("the tile of an attention kernel says how it is launched; other kernel
   CHECK(tile.block_n == 64);
   CHECK(tile.num_threads == 384);
   CHECK_THROWS_AS(decode_tile(CombineConfig{}), std::invalid_argument);
+  CHECK_THROWS_AS(decode_tile(PrefillConfig{}), std::invalid_argument);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "attnjit/config_selection.hpp"
 #include "catch.hpp"
 #include "field_perturbation.hpp"
+#include "ragged_prefill.hpp"
 
 namespace {
 
@@ -26,6 +27,9 @@ std::vector<KernelConfig> some_configs() {
   std::vector<KernelConfig> configs = select_configs(descriptor, h200());
   descriptor.operation = Operation::merge_states;
   configs.push_back(select_configs(descriptor, h200()).front());
+  descriptor.operation = Operation::append_kv_cache;
+  configs.push_back(select_configs(descriptor, h200()).front());
+  configs.push_back(select_configs(test::ragged_prefill(128, 128, 4), h200()).front());
   return configs;
 }
 
@@ -169,6 +173,10 @@ TEST_CASE("a rendered kernel knows its entry, target and block") {
   const RenderedKernel schedule = render_embedded(configs[2]);
   CHECK(schedule.num_threads == 1024);
   CHECK(schedule.shared_memory_bytes == 0);
+  const RenderedKernel prefill = render_embedded(configs.back());
+  CHECK(prefill.name == "prefill_sm80");
+  CHECK(prefill.num_threads == std::get<PrefillConfig>(configs.back()).num_warps * 32);
+  CHECK(prefill.shared_memory_bytes == std::get<PrefillConfig>(configs.back()).shared_memory_bytes);
 }
 
 TEST_CASE("the entry point of every template bears the template's name") {

@@ -6,6 +6,7 @@
 #include "attnjit/kernel_renderer.hpp"
 #include "attnjit/nvrtc_compiler.hpp"
 #include "catch.hpp"
+#include "interface/append_kv_cache_arguments.h"
 #include "interface/decode_schedule.h"
 #include "interface/merge_states_arguments.h"
 #include "interface/paged_decode_arguments.h"
@@ -110,6 +111,27 @@ std::string merge_assertions() {
          ATTNJIT_MEMBER(MergeStatesArguments, num_partials);
 }
 
+std::string append_assertions() {
+  return ATTNJIT_SIZE(NewTokenStrides) + ATTNJIT_MEMBER(NewTokenStrides, batch) +
+         ATTNJIT_MEMBER(NewTokenStrides, token) + ATTNJIT_MEMBER(NewTokenStrides, head) +
+         ATTNJIT_SIZE(ScaleStrides) + ATTNJIT_MEMBER(ScaleStrides, batch) +
+         ATTNJIT_MEMBER(ScaleStrides, head) + ATTNJIT_SIZE(AppendedRows) +
+         ATTNJIT_MEMBER(AppendedRows, source) + ATTNJIT_MEMBER(AppendedRows, cache) +
+         ATTNJIT_MEMBER(AppendedRows, scale) + ATTNJIT_MEMBER(AppendedRows, source_strides) +
+         ATTNJIT_MEMBER(AppendedRows, cache_strides) + ATTNJIT_MEMBER(AppendedRows, scale_strides) +
+         ATTNJIT_SIZE(NewTokenPlaces) + ATTNJIT_MEMBER(NewTokenPlaces, new_offsets) +
+         ATTNJIT_MEMBER(NewTokenPlaces, seq_lens) + ATTNJIT_MEMBER(NewTokenPlaces, block_table) +
+         ATTNJIT_MEMBER(NewTokenPlaces, slot_mapping) +
+         ATTNJIT_MEMBER(NewTokenPlaces, block_table_stride) +
+         ATTNJIT_MEMBER(NewTokenPlaces, num_pages) +
+         ATTNJIT_MEMBER(NewTokenPlaces, block_table_columns) +
+         ATTNJIT_MEMBER(NewTokenPlaces, slot_bytes) + ATTNJIT_MEMBER(NewTokenPlaces, batch) +
+         ATTNJIT_MEMBER(NewTokenPlaces, num_tokens) +
+         ATTNJIT_MEMBER(NewTokenPlaces, tokens_per_batch) + ATTNJIT_SIZE(AppendKvCacheArguments) +
+         ATTNJIT_MEMBER(AppendKvCacheArguments, k) + ATTNJIT_MEMBER(AppendKvCacheArguments, v) +
+         ATTNJIT_MEMBER(AppendKvCacheArguments, places);
+}
+
 std::string tensor_map_assertions() {
   return ATTNJIT_SIZE(TensorMap) + assert_equal("(int)Swizzle::b128", std::size_t{3}) +
          assert_equal("sizeof(Swizzle)", sizeof(Swizzle));
@@ -118,6 +140,7 @@ std::string tensor_map_assertions() {
 // What NVRTC says about a kernel of these assertions, "" if all hold.
 std::string refusal(const std::string& assertions, const char* arch) {
   const std::string source =
+      "#include \"interface/append_kv_cache_arguments.h\"\n"
       "#include \"interface/decode_schedule.h\"\n"
       "#include \"interface/merge_states_arguments.h\"\n"
       "#include \"interface/paged_decode_arguments.h\"\n"
@@ -138,7 +161,7 @@ std::string refusal(const std::string& assertions, const char* arch) {
 
 TEST_CASE("the argument structs lie alike under the host compiler and NVRTC") {
   const std::string assertions = schedule_assertions() + stride_assertions() + decode_assertions() +
-                                 combine_assertions() + merge_assertions() +
+                                 combine_assertions() + merge_assertions() + append_assertions() +
                                  tensor_map_assertions();
   CHECK(refusal(assertions, "sm_80") == "");
   CHECK(refusal(assertions, "sm_90a") == "");

@@ -51,8 +51,9 @@ TEST_CASE("closed standard streams are no place for a file of the command") {
 
 TEST_CASE("a result that cannot be written is one message and 1, whatever the command") {
   for (const std::string command :
-       {"--help", "--version", "plan --help", "models", "models --json", "plan deepseek-v3",
-        "plan deepseek-v3 --json", "src deepseek-v3 --tp 8 --arch sm_90a"}) {
+       {"--help", "--version", "plan --help", "caps", "caps --json", "caps --markdown", "models",
+        "models --json", "plan deepseek-v3", "plan deepseek-v3 --json",
+        "src deepseek-v3 --tp 8 --arch sm_90a"}) {
     INFO(command);
     const CommandOutput output = run_attnjit(command, "/dev/full");
     CHECK(output.exit_code == 1);
@@ -64,7 +65,8 @@ TEST_CASE("an unknown command is named, and what commands there are") {
   const CommandOutput output = run_attnjit("nonsense --json");
   CHECK(output.exit_code == 2);
   CHECK(holds(output.err, "\"nonsense\" is not a command"));
-  CHECK(holds(output.err, "bench, check, doctor, explain, ls, models, plan, src, tune, warm"));
+  CHECK(
+      holds(output.err, "bench, caps, check, doctor, explain, ls, models, plan, src, tune, warm"));
 }
 
 TEST_CASE("a number that is not decimal is refused by the name of its option") {

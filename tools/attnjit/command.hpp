@@ -31,6 +31,7 @@ class UsageError : public std::runtime_error {
 };
 
 void add_bench_command(CLI::App& app, CommandAction& action);
+void add_caps_command(CLI::App& app, CommandAction& action);
 void add_check_command(CLI::App& app, CommandAction& action);
 void add_doctor_command(CLI::App& app, CommandAction& action);
 void add_explain_command(CLI::App& app, CommandAction& action);

@@ -92,7 +92,8 @@ void add_src_command(CLI::App& app, CommandAction& action) {
       ->check(CLI::IsMember({"flat", "rendered", "config"}))
       ->capture_default_str();
   add_choice(*command, "--kernel", request.role,
-             {KernelRole::attention, KernelRole::combine, KernelRole::schedule, KernelRole::merge},
+             {KernelRole::attention, KernelRole::combine, KernelRole::schedule, KernelRole::merge,
+              KernelRole::append},
              "Which of the operation's kernels (default: the first)");
   command->add_option("--layer", request.layer, "Of a model; needed if its layers differ");
   add_choice(*command, "--phase", request.phase, {Phase::decode, Phase::prefill},

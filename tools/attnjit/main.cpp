@@ -24,9 +24,9 @@ namespace {
 using AddCommand = void (*)(CLI::App&, CommandAction&);
 
 constexpr AddCommand commands[] = {
-    add_bench_command, add_check_command,  add_doctor_command, add_explain_command,
-    add_ls_command,    add_models_command, add_plan_command,   add_src_command,
-    add_tune_command,  add_warm_command,
+    add_bench_command,   add_caps_command, add_check_command,  add_doctor_command,
+    add_explain_command, add_ls_command,   add_models_command, add_plan_command,
+    add_src_command,     add_tune_command, add_warm_command,
 };
 
 ExitCode report(const std::exception& error, ExitCode code) {

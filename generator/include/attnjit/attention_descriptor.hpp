@@ -21,7 +21,7 @@ enum class Operation {
   merge_states,        // merge partial results by their LSE
 };
 
-enum class DataType { bf16, fp16, fp32, fp8_e4m3, fp8_e5m2, uint8, int32 };
+enum class DataType { bf16, fp16, fp32, fp8_e4m3, fp8_e5m2, uint8, int32, int64 };
 
 // Where the keys and values of a request lie.
 enum class KvLayout {

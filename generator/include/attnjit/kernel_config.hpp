@@ -127,6 +127,8 @@ struct PrefillConfig {
   int head_dim_v = 0;
   int q_per_kv = 0;
   int page_size = 0;
+  int head_dim_rope = 0;
+  int rope_page_size = 0;
   ValueSource value_source = ValueSource::separate;
   MaskKind mask = MaskKind::causal;
   int window_left = -1;
@@ -145,8 +147,22 @@ struct PrefillConfig {
   friend bool operator==(const PrefillConfig&, const PrefillConfig&) = default;
 };
 
-using KernelConfig = std::variant<PagedDecodeConfig, SwappedDecodeConfig, SeesawDecodeConfig,
-                                  CombineConfig, ScheduleConfig, MergeStatesConfig, PrefillConfig>;
+// templates/kernels/append_kv_cache.cu: writes the K and V of new tokens into a paged cache.
+struct AppendKvCacheConfig {
+  DataType dtype = DataType::bf16;  // of the new K and V
+  DataType dtype_kv = DataType::bf16;
+  int head_dim_qk = 0;
+  int head_dim_v = 0;  // 0 if v is a prefix of k
+  int num_kv_heads = 0;
+  int page_size = 0;
+  int num_threads = 0;
+
+  friend bool operator==(const AppendKvCacheConfig&, const AppendKvCacheConfig&) = default;
+};
+
+using KernelConfig =
+    std::variant<PagedDecodeConfig, SwappedDecodeConfig, SeesawDecodeConfig, CombineConfig,
+                 ScheduleConfig, MergeStatesConfig, AppendKvCacheConfig, PrefillConfig>;
 
 // What every attention kernel over a paged cache takes from the descriptor alone.
 template <typename Config, typename Visitor>
@@ -235,6 +251,9 @@ void for_each_field(const PrefillConfig& config, Visitor&& visit) {
   visit("head_dim_v", config.head_dim_v, "columns of v and out");
   visit("q_per_kv", config.q_per_kv, "query heads that share a kv head; packed into the rows");
   visit("page_size", config.page_size, "tokens per page of the cache; 0: keys lie in a row");
+  visit("head_dim_rope", config.head_dim_rope,
+        "last columns of k that lie in a tensor of their own");
+  visit("rope_page_size", config.rope_page_size, "tokens per page of that tensor; 0: in a row");
   visit("value_source", config.value_source, "v is its own tensor, or the first columns of k");
   visit("mask", config.mask, "which keys a query sees, besides those past the sequence's end");
   visit("window_left", config.window_left, "keys of a window before the query's own; -1 = all");
@@ -253,6 +272,17 @@ void for_each_field(const PrefillConfig& config, Visitor&& visit) {
   visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
 }
 
+template <typename Visitor>
+void for_each_field(const AppendKvCacheConfig& config, Visitor&& visit) {
+  visit("dtype", config.dtype, "element type of the new k and v");
+  visit("dtype_kv", config.dtype_kv, "element type of the cache: the same, or fp8");
+  visit("head_dim_qk", config.head_dim_qk, "columns of k");
+  visit("head_dim_v", config.head_dim_v, "columns of v; 0: v is a prefix of k");
+  visit("num_kv_heads", config.num_kv_heads, "heads of a token in the cache");
+  visit("page_size", config.page_size, "tokens per page of the cache");
+  visit("num_threads", config.num_threads, "threads of a block");
+}
+
 // What the launch of an attention kernel over a schedule follows from.
 struct DecodeTile {
   int block_m = 0;  // query rows per thread block
@@ -266,7 +296,7 @@ struct DecodeTile {
 DecodeTile decode_tile(const KernelConfig& config);
 
 // Which stage of an operation a kernel serves.
-enum class KernelRole { attention, combine, schedule, merge, prefill };
+enum class KernelRole { attention, combine, schedule, merge, append, prefill };
 std::string_view to_string(KernelRole);
 KernelRole role_of(const KernelConfig& config);
 

@@ -1,6 +1,7 @@
 // The library's front door for launching: a descriptor becomes kernels that are ready on a device
-// (prepare, may compile), which paged_decode.hpp, flash_mla.hpp, prefill.hpp and merge_states.hpp
-// then run (never compile). Thread-safe. What it prepares stays loaded until the process ends.
+// (prepare, may compile), which paged_decode.hpp, flash_mla.hpp, prefill.hpp, merge_states.hpp and
+// append_kv_cache.hpp then run (never compile). Thread-safe. What it prepares stays loaded until
+// the process ends.
 #pragma once
 
 #include <memory>
@@ -39,24 +40,18 @@ struct PreparedDecode {
   std::vector<std::shared_ptr<LoadedCubin>> cubins;  // own what the kernels point to
 };
 
-// The kernel of a merge_states descriptor, loaded on one device. Cheap to copy; immutable.
-struct PreparedMerge {
+// The kernel of an operation that has only one, loaded on one device. Cheap to copy; immutable.
+template <typename Config>
+struct PreparedKernel {
   AttentionDescriptor descriptor;
   int device = 0;  // CUDA ordinal
-  MergeStatesConfig config;
+  Config config;
   LoadedKernel kernel;
   std::shared_ptr<LoadedCubin> cubin;  // owns what the kernel points to
 };
-
-// The kernel of a prefill or prefill_kvcache descriptor, loaded on one device. Cheap to copy;
-// immutable.
-struct PreparedPrefill {
-  AttentionDescriptor descriptor;
-  int device = 0;  // CUDA ordinal
-  PrefillConfig config;
-  LoadedKernel kernel;
-  std::shared_ptr<LoadedCubin> cubin;  // owns what the kernel points to
-};
+using PreparedMerge = PreparedKernel<MergeStatesConfig>;
+using PreparedAppend = PreparedKernel<AppendKvCacheConfig>;
+using PreparedPrefill = PreparedKernel<PrefillConfig>;
 
 class AttentionRuntime {
  public:
@@ -96,6 +91,11 @@ class AttentionRuntime {
                                                          int device);
   std::shared_ptr<const PreparedPrefill> prepare_prefill(const AttentionDescriptor& descriptor,
                                                          int device, CUstream_st* stream);
+  // The same for the kernel of append_kv_cache.hpp.
+  std::shared_ptr<const PreparedAppend> prepare_append(const AttentionDescriptor& descriptor,
+                                                       int device);
+  std::shared_ptr<const PreparedAppend> prepare_append(const AttentionDescriptor& descriptor,
+                                                       int device, CUstream_st* stream);
 
   KernelProvider& provider();
 

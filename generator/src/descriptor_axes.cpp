@@ -1,0 +1,224 @@
+#include "descriptor_axes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "enum_names.hpp"
+
+namespace attnjit {
+namespace {
+
+template <typename Enum>
+std::vector<Enum> enumerators() {
+  std::vector<Enum> values;
+  for (std::size_t i = 0; i < enumerator_names<Enum>().size(); ++i) {
+    values.push_back(static_cast<Enum>(i));
+  }
+  return values;
+}
+
+template <typename Enum>
+DescriptorAxis enumerator_axis(std::string name, Enum AttentionDescriptor::*field) {
+  DescriptorAxis axis{std::move(name), {}};
+  for (const Enum value : enumerators<Enum>()) {
+    axis.values.push_back({std::string(to_string(value)),
+                           [field, value](AttentionDescriptor& call) { call.*field = value; }});
+  }
+  return axis;
+}
+
+DescriptorAxis flag_axis(std::string name, bool AttentionDescriptor::*field) {
+  return {std::move(name),
+          {{"no", [field](AttentionDescriptor& call) { call.*field = false; }},
+           {"yes", [field](AttentionDescriptor& call) { call.*field = true; }}}};
+}
+
+void set_types(AttentionDescriptor& call, DataType q, DataType kv, DataType out) {
+  call.dtype_q = q;
+  call.dtype_kv = kv;
+  call.dtype_out = out;
+}
+
+std::vector<DataType> legal_types(std::span<const DescriptorRule> legality) {
+  std::vector<DataType> types;
+  for (const DataType type : enumerators<DataType>()) {
+    AttentionDescriptor call;
+    set_types(call, type, type, type);
+    if (find_violations(call, legality).empty()) {
+      types.push_back(type);
+    }
+  }
+  return types;
+}
+
+// "bf16" where all three are.
+std::string name_of_types(DataType q, DataType kv, DataType out) {
+  return q == kv && kv == out
+             ? std::string(to_string(q))
+             : fmt::format("{}/{}/{}", to_string(q), to_string(kv), to_string(out));
+}
+
+DescriptorAxis types_axis(std::span<const DescriptorRule> legality) {
+  DescriptorAxis axis{std::string(dtypes_axis), {}};
+  const std::vector<DataType> types = legal_types(legality);
+  for (const DataType q : types) {
+    for (const DataType kv : types) {
+      for (const DataType out : types) {
+        axis.values.push_back({name_of_types(q, kv, out), [q, kv, out](AttentionDescriptor& call) {
+                                 set_types(call, q, kv, out);
+                               }});
+      }
+    }
+  }
+  return axis;
+}
+
+// All multiples of 8 up to the widest head that stands alone, and the pairs of the models.
+DescriptorAxis head_dim_pairs_axis() {
+  std::vector<std::pair<int, int>> dims;
+  for (int dim = 8; dim <= 256; dim += 8) {
+    dims.emplace_back(dim, dim);
+  }
+  dims.insert(dims.end(), {{192, 128}, {320, 256}, {512, 512}, {576, 512}});
+  DescriptorAxis axis{std::string(head_dims_axis), {}};
+  for (const auto& [qk, v] : dims) {
+    axis.values.push_back({qk == v ? fmt::format("{}", qk) : fmt::format("{}/{}", qk, v),
+                           [qk = qk, v = v](AttentionDescriptor& call) {
+                             call.head_dim_qk = qk;
+                             call.head_dim_v = v;
+                           }});
+  }
+  return axis;
+}
+
+DescriptorAxis head_ratio_axis() {
+  constexpr int most_heads = 1024;
+  DescriptorAxis axis{"q_per_kv", {}};
+  for (int ratio = 1; ratio <= 128; ++ratio) {
+    axis.values.push_back({fmt::format("{}", ratio), [ratio](AttentionDescriptor& call) {
+                             call.num_kv_heads = std::min(call.num_kv_heads, most_heads / ratio);
+                             call.num_q_heads = call.num_kv_heads * ratio;
+                           }});
+  }
+  return axis;
+}
+
+DescriptorAxis query_tokens_axis() {
+  DescriptorAxis axis{"max_seqlen_q", {}};
+  for (int tokens = 0; tokens <= 128; ++tokens) {
+    axis.values.push_back({tokens == 0 ? "any" : fmt::format("{}", tokens),
+                           [tokens](AttentionDescriptor& call) { call.max_seqlen_q = tokens; }});
+  }
+  return axis;
+}
+
+DescriptorAxis layouts_axis() {
+  constexpr std::array layouts = {
+      std::pair{KvLayout::paged, KvLayoutTag::nhd}, std::pair{KvLayout::paged, KvLayoutTag::hnd},
+      std::pair{KvLayout::ragged, KvLayoutTag::thd}, std::pair{KvLayout::dense, KvLayoutTag::bshd},
+      std::pair{KvLayout::dense, KvLayoutTag::bhsd}};
+  DescriptorAxis axis{std::string(layout_axis), {}};
+  for (const auto& [layout, tag] : layouts) {
+    axis.values.push_back({fmt::format("{} {}", to_string(layout), to_string(tag)),
+                           [layout = layout, tag = tag](AttentionDescriptor& call) {
+                             const int page_size = call.page_size == 0 ? 64 : call.page_size;
+                             call.kv_layout = layout;
+                             call.kv_layout_tag = tag;
+                             call.page_size = layout == KvLayout::paged ? page_size : 0;
+                           }});
+  }
+  return axis;
+}
+
+DescriptorAxis pages_axis() {
+  DescriptorAxis axis{"page_size", {}};
+  for (int tokens = 1; tokens <= 256; ++tokens) {
+    axis.values.push_back({fmt::format("{}", tokens),
+                           [tokens](AttentionDescriptor& call) { call.page_size = tokens; }});
+  }
+  return axis;
+}
+
+// With what a mask of the kind cannot be without.
+void set_mask(AttentionDescriptor& call, MaskKind mask) {
+  const bool is_window = mask == MaskKind::sliding_window;
+  const bool is_chunked = mask == MaskKind::chunked || mask == MaskKind::chunked_causal;
+  call.mask = mask;
+  call.window_left = is_window ? 127 : -1;
+  call.window_right = is_window ? 0 : -1;
+  call.chunk_size = is_chunked ? 128 : 0;
+  if (mask != MaskKind::materialized_additive) {
+    call.dtype_mask = DataType::uint8;
+  } else if (call.dtype_mask == DataType::uint8) {
+    call.dtype_mask = DataType::fp32;
+  }
+}
+
+DescriptorAxis masks_axis() {
+  DescriptorAxis axis{std::string(mask_axis), {}};
+  for (const MaskKind mask : enumerators<MaskKind>()) {
+    axis.values.push_back({std::string(to_string(mask)),
+                           [mask](AttentionDescriptor& call) { set_mask(call, mask); }});
+  }
+  return axis;
+}
+
+DescriptorAxis sparsities_axis() {
+  DescriptorAxis axis{"sparsity", {}};
+  for (const Sparsity sparsity : enumerators<Sparsity>()) {
+    axis.values.push_back({std::string(to_string(sparsity)), [sparsity](AttentionDescriptor& call) {
+                             call.sparsity = sparsity;
+                             call.sparsity_block = sparsity == Sparsity::block ? 64 : 0;
+                             call.topk = sparsity == Sparsity::token ? 2048 : 0;
+                           }});
+  }
+  return axis;
+}
+
+}  // namespace
+
+std::vector<DescriptorAxis> descriptor_axes(std::span<const DescriptorRule> legality) {
+  using Call = AttentionDescriptor;
+  return {types_axis(legality),
+          layouts_axis(),
+          pages_axis(),
+          masks_axis(),
+          enumerator_axis("dtype_mask", &Call::dtype_mask),
+          enumerator_axis("value_source", &Call::value_source),
+          head_dim_pairs_axis(),
+          head_ratio_axis(),
+          query_tokens_axis(),
+          flag_axis("has_sinks", &Call::has_sinks),
+          flag_axis("returns_lse", &Call::returns_lse),
+          flag_axis("batch_invariant", &Call::batch_invariant),
+          enumerator_axis("score_modifier", &Call::score_modifier),
+          sparsities_axis(),
+          enumerator_axis("scales_q", &Call::scales_q),
+          enumerator_axis("scales_kv", &Call::scales_kv),
+          enumerator_axis("scales_out", &Call::scales_out)};
+}
+
+std::vector<AttentionDescriptor> typical_calls(Operation operation) {
+  AttentionDescriptor heads;
+  heads.operation = operation;
+  AttentionDescriptor latent_prefill = heads;
+  latent_prefill.head_dim_qk = 192;
+  latent_prefill.num_q_heads = latent_prefill.num_kv_heads = 128;
+  std::vector<AttentionDescriptor> calls = {heads, latent_prefill};
+  constexpr std::array heads_and_tokens = {std::pair{1, 1}, std::pair{128, 1}, std::pair{16, 32}};
+  for (const auto& [num_q_heads, max_seqlen_q] : heads_and_tokens) {
+    AttentionDescriptor& latent_decode = calls.emplace_back(heads);
+    latent_decode.head_dim_qk = 576;
+    latent_decode.head_dim_v = 512;
+    latent_decode.value_source = ValueSource::prefix_of_k;
+    latent_decode.num_q_heads = num_q_heads;
+    latent_decode.num_kv_heads = 1;
+    latent_decode.max_seqlen_q = max_seqlen_q;
+  }
+  return calls;
+}
+
+}  // namespace attnjit
