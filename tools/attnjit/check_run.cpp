@@ -87,7 +87,7 @@ std::vector<CheckCase> step_cases(const std::vector<AttentionDescriptor>& descri
     if (batch > 1) {
       suite_case.decode_case.seq_lens.back() = 0;
     }
-    cases.push_back(std::move(suite_case));
+    cases.emplace_back(std::move(suite_case));
   }
   return cases;
 }

@@ -180,8 +180,8 @@ void add_mask(std::vector<SmallTensor>& tensors, const PrefillCase& prefill_case
   } else if (descriptor.mask == MaskKind::materialized_additive) {
     add(queries, keys, [&](int b, int head, int query, unsigned char* row) {
       for (int key = 0; key < keys; ++key) {
-        write_value(row + key * size_bytes(descriptor.dtype_mask), descriptor.dtype_mask,
-                    mask_value(prefill_case, b, head, query, key));
+        write_value(row + std::ptrdiff_t{key} * size_bytes(descriptor.dtype_mask),
+                    descriptor.dtype_mask, mask_value(prefill_case, b, head, query, key));
       }
     });
   } else if (descriptor.mask == MaskKind::materialized_bits) {
