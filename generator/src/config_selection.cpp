@@ -339,7 +339,8 @@ std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
     return {select_merge(descriptor)};
   }
   if (descriptor.operation == Operation::prefill ||
-      descriptor.operation == Operation::prefill_kvcache) {
+      descriptor.operation == Operation::prefill_kvcache ||
+      descriptor.operation == Operation::mla_prefill_rope) {
     return {select_prefill(descriptor, device)};
   }
   if (descriptor.operation == Operation::append_kv_cache) {

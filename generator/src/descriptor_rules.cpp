@@ -23,7 +23,8 @@ bool is_paged_operation(Operation operation) {
 }
 
 bool is_prefill(Operation operation) {
-  return operation == Operation::prefill || operation == Operation::prefill_kvcache;
+  return operation == Operation::prefill || operation == Operation::prefill_kvcache ||
+         operation == Operation::mla_prefill_rope;
 }
 
 bool reads_keys(Operation operation) {
@@ -124,6 +125,24 @@ const std::array legality = {
         "kv_layout", "must be ragged or dense for prefill",
         "use operation prefill_kvcache for a paged cache",
         [](D d) { return d.operation == Operation::prefill && d.kv_layout == KvLayout::paged; }},
+    DescriptorRule{"kv_layout", "must be paged or dense, that of the rope, for mla_prefill_rope",
+                   "name the layout of the cache that holds the rope; k and v are ragged",
+                   [](D d) {
+                     return d.operation == Operation::mla_prefill_rope &&
+                            d.kv_layout == KvLayout::ragged;
+                   }},
+    DescriptorRule{
+        "head_dim_qk", "must exceed head_dim_v, by the rope's columns, for mla_prefill_rope",
+        "use operation prefill where k has all columns",
+        [](D d) {
+          return d.operation == Operation::mla_prefill_rope && d.head_dim_qk <= d.head_dim_v;
+        }},
+    DescriptorRule{"value_source", "must be separate for mla_prefill_rope",
+                   "use operation decode or prefill_kvcache over the cache of latents",
+                   [](D d) {
+                     return d.operation == Operation::mla_prefill_rope &&
+                            d.value_source != ValueSource::separate;
+                   }},
     DescriptorRule{"kv_layout_tag",
                    "must be nhd or hnd (paged), thd (ragged), bshd or bhsd (dense)",
                    "name the order in which the memory lies", [](D d) { return !tag_fits(d); }},
@@ -186,8 +205,8 @@ const std::array legality = {
 
 const std::array support = {
     DescriptorRule{"operation",
-                   "only decode, prefill, prefill_kvcache, append_kv_cache and merge_states are "
-                   "served",
+                   "only decode, prefill, prefill_kvcache, mla_prefill_rope, append_kv_cache and "
+                   "merge_states are served",
                    "use one of these",
                    [](D d) {
                      return d.operation != Operation::decode && !is_prefill(d.operation) &&

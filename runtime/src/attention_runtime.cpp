@@ -165,7 +165,8 @@ std::shared_ptr<const PreparedMerge> AttentionRuntime::prepare_merge(
 
 std::shared_ptr<const PreparedPrefill> AttentionRuntime::prepare_prefill(
     const AttentionDescriptor& descriptor, int device) {
-  if (descriptor.operation != Operation::prefill) {
+  if (descriptor.operation != Operation::prefill &&
+      descriptor.operation != Operation::mla_prefill_rope) {
     require_operation(descriptor, Operation::prefill_kvcache);
   }
   return state_->prepare(state_->prefills, descriptor, device);

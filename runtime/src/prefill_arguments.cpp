@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "attention_tensors.hpp"
-#include "cache_arguments.hpp"
+#include "prefill_keys.hpp"
 #include "tensor_checks.hpp"
 
 namespace attnjit {
@@ -66,64 +66,6 @@ void check_queries(TensorChecks& checks, const AttentionDescriptor& descriptor,
   }
 }
 
-void check_contiguous(TensorChecks& checks, std::string_view name, const TensorView& view,
-                      const AttentionDescriptor& descriptor, std::int64_t batch,
-                      std::int64_t tokens, int head_dim) {
-  const int heads = descriptor.num_kv_heads;
-  switch (descriptor.kv_layout_tag) {
-    case KvLayoutTag::bshd:
-      check_rows(checks, name, view, descriptor.dtype_kv, {batch, tokens, heads, head_dim});
-      break;
-    case KvLayoutTag::bhsd:
-      check_rows(checks, name, view, descriptor.dtype_kv, {batch, heads, tokens, head_dim});
-      break;
-    default:
-      check_rows(checks, name, view, descriptor.dtype_kv, {tokens, heads, head_dim});
-  }
-}
-
-// Where the tokens of a contiguous k stand.
-std::size_t token_dimension(KvLayoutTag tag) {
-  return tag == KvLayoutTag::bhsd ? 2 : tag == KvLayoutTag::bshd ? 1 : 0;
-}
-
-void check_keys(TensorChecks& checks, const AttentionDescriptor& descriptor,
-                const PrefillCall& call, std::int64_t batch) {
-  const bool is_paged = descriptor.kv_layout == KvLayout::paged;
-  const bool has_values = descriptor.value_source == ValueSource::separate;
-  const std::int64_t tokens = call.k.shape.at(token_dimension(descriptor.kv_layout_tag));
-  const auto check = [&](std::string_view name, const TensorView& view, std::int64_t extent,
-                         int head_dim) {
-    if (is_paged) {
-      check_cache(checks, name, view, descriptor, batch, TensorChecks::any, head_dim);
-    } else {
-      check_contiguous(checks, name, view, descriptor, batch, extent, head_dim);
-    }
-  };
-  check("k", call.k, TensorChecks::any, descriptor.head_dim_qk);
-  if (has_values) {
-    check("v", call.v, tokens, descriptor.head_dim_v);
-  } else {
-    require_absent(checks, "v", call.v, "v is a prefix of k in the descriptor",
-                   "leave it out, or prepare a descriptor with value_source separate");
-  }
-  if (is_paged) {
-    check_block_table(checks, call.block_table, batch);
-  } else {
-    require_absent(checks, "block_table", call.block_table, "the keys are not paged",
-                   "leave it out, or prepare a descriptor of operation prefill_kvcache");
-  }
-  if (descriptor.kv_layout == KvLayout::ragged) {
-    check_numbers(checks, "kv_offsets", call.kv_offsets, DataType::int32, {batch + 1});
-  } else {
-    require_absent(checks, "kv_offsets", call.kv_offsets, "the keys are not ragged",
-                   "leave it out, or prepare a descriptor with kv_layout ragged");
-  }
-  if (is_paged || call.seq_lens.data != nullptr) {
-    check_numbers(checks, "seq_lens", call.seq_lens, DataType::int32, {batch});
-  }
-}
-
 void check_mask(TensorChecks& checks, const AttentionDescriptor& descriptor,
                 const PrefillCall& call, std::int64_t batch) {
   const TensorView& mask = call.mask;
@@ -173,11 +115,11 @@ void check_mask_inputs(TensorChecks& checks, const AttentionDescriptor& descript
     }
   }
   if (is_asked_for(checks, "kv_segments", call.kv_segments, is_document, "mask", mask)) {
-    const std::int64_t tokens = call.k.shape.at(token_dimension(descriptor.kv_layout_tag));
-    if (descriptor.kv_layout == KvLayout::ragged) {
+    const std::int64_t tokens = key_extent(descriptor, call);
+    if (key_layout(descriptor) == KvLayout::ragged) {
       check_numbers(checks, "kv_segments", call.kv_segments, DataType::int32, {tokens});
     } else {
-      const bool is_paged = descriptor.kv_layout == KvLayout::paged;
+      const bool is_paged = key_layout(descriptor) == KvLayout::paged;
       check_numbers(checks, "kv_segments", call.kv_segments, DataType::int32,
                     {batch, is_paged ? TensorChecks::any : tokens});
     }
@@ -229,28 +171,6 @@ RequestTokens query_tokens(const PrefillCall& call) {
           is_ragged(call.q) ? 0 : bounded_extent(call.q.shape[1])};
 }
 
-RequestTokens key_tokens(const AttentionDescriptor& descriptor, const PrefillCall& call) {
-  std::int64_t extent = call.k.shape.at(token_dimension(descriptor.kv_layout_tag));
-  if (descriptor.kv_layout == KvLayout::paged) {
-    extent = call.block_table.shape[1] * descriptor.page_size;
-  }
-  return {static_cast<const int*>(call.kv_offsets.data),
-          static_cast<const int*>(call.seq_lens.data), bounded_extent(extent)};
-}
-
-CacheStrides key_strides(const AttentionDescriptor& descriptor, const TensorView& keys) {
-  switch (descriptor.kv_layout_tag) {
-    case KvLayoutTag::thd:
-      return {0, 0, keys.strides[1], keys.strides[0]};
-    case KvLayoutTag::bshd:
-      return {keys.strides[0], 0, keys.strides[2], keys.strides[1]};
-    case KvLayoutTag::bhsd:
-      return {keys.strides[0], 0, keys.strides[1], keys.strides[2]};
-    default:
-      return cache_strides(keys, descriptor.kv_layout_tag);
-  }
-}
-
 QueryStrides query_strides(const TensorView& view) {
   return is_ragged(view) ? QueryStrides{0, view.strides[0], view.strides[1]}
                          : QueryStrides{view.strides[0], view.strides[1], view.strides[2]};
@@ -268,7 +188,7 @@ PrefillMask make_mask(const AttentionDescriptor& descriptor, const PrefillCall& 
       descriptor.mask == MaskKind::materialized_bits || descriptor.mask == MaskKind::tree;
   mask.mask = call.mask.data;
   mask.strides = mask_strides(call.mask);
-  mask.queries = bounded_extent(call.mask.shape[2]);
+  mask.queries = call.mask.shape[2] == 1 ? INT32_MAX : bounded_extent(call.mask.shape[2]);
   mask.keys = bounded_extent(call.mask.shape[3] * (is_bits ? 8 : 1));
   if (descriptor.mask == MaskKind::document) {
     const bool is_batched = call.kv_segments.rank == 2;
@@ -302,7 +222,7 @@ void check_prefill_call(const AttentionDescriptor& descriptor, const PrefillCall
   TensorChecks checks;
   const std::int64_t batch = batch_of(call);
   check_queries(checks, descriptor, call, batch);
-  check_keys(checks, descriptor, call, batch);
+  check_prefill_keys(checks, descriptor, call, batch);
   for (const auto& [name, view] : {std::pair{"query_positions", &call.query_positions},
                                    std::pair{"key_positions", &call.key_positions}}) {
     if (view->data != nullptr) {
@@ -321,21 +241,15 @@ PrefillArguments make_prefill_arguments(const AttentionDescriptor& descriptor,
                                         const PrefillCall& call) {
   PrefillArguments arguments = {};
   arguments.q = call.q.data;
-  arguments.k = call.k.data;
-  arguments.v = call.v.data;
   arguments.out = call.out.data;
   arguments.lse = static_cast<float*>(call.lse.data);
   arguments.q_strides = query_strides(call.q);
   arguments.out_strides = query_strides(call.out);
   arguments.lse_strides = lse_strides(call.lse);
-  arguments.k_strides = key_strides(descriptor, call.k);
-  arguments.v_strides = key_strides(descriptor, call.v);
   arguments.queries = query_tokens(call);
-  arguments.keys = key_tokens(descriptor, call);
+  set_prefill_keys(descriptor, call, arguments);
   arguments.query_positions = static_cast<const int*>(call.query_positions.data);
   arguments.key_positions = static_cast<const int*>(call.key_positions.data);
-  arguments.block_table = static_cast<const int*>(call.block_table.data);
-  arguments.block_table_stride = call.block_table.strides[0];
   arguments.mask = make_mask(descriptor, call);
   arguments.sinks = static_cast<const float*>(call.sinks.data);
   arguments.softmax_scale = call.softmax_scale;

@@ -62,8 +62,10 @@ __device__ __forceinline__ VisibleTiles find_visible_tiles(
                                                    : tiles.first_tile;
   tiles.full_begin = last.begin;
   tiles.full_end = first.end;
-  if constexpr (config::mask == MaskKind::tree)
-    tiles.full_end = min(tiles.full_end, work.seqlen_kv - work.seqlen_q);
+  if constexpr (config::mask == MaskKind::tree) {
+    const bool is_covered = tiles.last_query < arguments.mask.queries;
+    tiles.full_end = is_covered ? min(tiles.full_end, work.seqlen_kv - work.seqlen_q) : 0;
+  }
   if constexpr (has_segments) {
     const int* segments = q_segments_of(arguments, work);
     int least = 0x7fffffff;
@@ -195,8 +197,8 @@ row_mask(const attnjit::kernel_interface::PrefillArguments& arguments, const Pre
   RowMask view = {};
   view.query = query_of(row);
   view.head = head_of(work, row);
-  const bool is_covered = arguments.mask.strides.query == 0 || view.query < arguments.mask.queries;
-  if (row >= work.num_rows || !is_covered)
+  constexpr bool reads_mask = mask_is_materialized || config::mask == MaskKind::tree;
+  if (row >= work.num_rows || (reads_mask && view.query >= arguments.mask.queries))
     return view;  // sees nothing
   view.keys = key_interval(arguments.mask, work, view.query);
   const attnjit::kernel_interface::MaskStrides& strides = arguments.mask.strides;

@@ -19,7 +19,7 @@ struct RequestTokens {
 struct PrefillMask {
   const void* mask;  // materialized: by batch, head, query, key; tree: the same, of draft tokens
   MaskStrides strides;
-  int queries;             // that `mask` covers, for all if one; those past them see nothing
+  int queries;             // that `mask` covers; those past them see nothing
   int keys;                // that `mask` or kv_segments covers; those past them are hidden
   const int* prefix_lens;  // [batch], of a prefix-LM mask
   const int* q_segments;   // as the tokens of q: ragged, or [batch, extent]
@@ -51,9 +51,11 @@ struct PrefillArguments {
   RequestTokens keys;
   RequestTokens
       sequence;  // all keys of a request, of which `keys` may be some; extent 0: not given
-  // [batch], of the first query; null: the last query's key is the last one of the sequence.
+  // [batch], of the first query; null: the last query's key is the last, of sequence_extent keys
+  // or, if that is 0, of `keys`.
   const int* query_positions;
   const int* key_positions;  // [batch], of the first key; null: 0
+  int sequence_extent;
   const int* block_table;
   long long block_table_stride;
   PrefillMask mask;

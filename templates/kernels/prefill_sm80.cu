@@ -250,7 +250,8 @@ __device__ __forceinline__ void process_shared_tiles(SharedStorage& shared,
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(num_threads)
+// With a block layout the assembler would spill to have room for more thread blocks than one.
+extern "C" __global__ void __launch_bounds__(num_threads, has_blocks ? 1 : 0)
     prefill_sm80(const __grid_constant__ PrefillArguments arguments) {
   extern __shared__ __align__(16) unsigned char shared_bytes[];
   SharedStorage& shared = *reinterpret_cast<SharedStorage*>(shared_bytes);

@@ -1,7 +1,8 @@
-// Attention of many query tokens per request: operations prefill (ragged or dense keys) and
-// prefill_kvcache (a paged cache) of a descriptor. Needs no plan and no workspace: row tiles are
-// found on the device from the offsets, so a captured launch follows them. Runs without compiling
-// or allocating; thread-safe.
+// Attention of many query tokens per request: operations prefill (ragged or dense keys),
+// prefill_kvcache (a paged cache) and mla_prefill_rope (ragged keys whose last columns lie in a
+// cache of their own) of a descriptor. Needs no plan and no workspace: row tiles are found on the
+// device from the offsets, so a captured launch follows them. Runs without compiling or allocating;
+// thread-safe.
 #pragma once
 
 #include "attnjit/argument_error.hpp"
@@ -25,13 +26,19 @@ struct PrefillCall {
                  // [batch, seqlen_kv, num_kv_heads, head_dim_qk]; bhsd: dimensions 1 and 2 swapped;
                  // paged: as k_cache of DecodeCall
   TensorView v;  // the same with head_dim_v; not given if v is a prefix of k
+  // Of mla_prefill_rope: the last head_dim_qk - head_dim_v columns of every head of k, which k then
+  // lacks (k and v are thd), by position. Paged: nhd [num_pages, page_size, 1, width], hnd
+  // [num_pages, 1, page_size, width]; dense [batch, num_keys, 1, width] or [batch, 1, num_keys,
+  // width]: the last columns of a cache of latents, or nothing else. width and strides are
+  // multiples of 8.
+  TensorView k_rope;
   TensorView q_offsets;        // [batch + 1], ascending: request b has rows q_offsets[b] to
                                // q_offsets[b + 1] - 1 of q, out and lse
   TensorView q_lens;           // [batch]: query tokens of each request of a dense q; optional
   TensorView kv_offsets;       // [batch + 1], ascending: the same of ragged k and v
   TensorView seq_lens;         // [batch]: keys of each request; of a paged cache, else optional
   TensorView block_table;      // [batch, max_pages], rows may be strided; of a paged cache
-  TensorView query_positions;  // [batch]; optional
+  TensorView query_positions;  // [batch]; optional, but for a paged k_rope: tokens cached before
   TensorView key_positions;    // [batch]; optional
   // Of a materialized mask [batch|1, num_q_heads|1, queries|1, keys], by the places of query and
   // key in their request; keys past its end are hidden. Bits: uint8 [batch|1, num_q_heads|1,
