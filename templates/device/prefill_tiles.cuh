@@ -23,7 +23,7 @@ struct KeyRows {
   const Element* base;
   attnjit::kernel_interface::CacheStrides strides;
   const int* pages;  // of this request; unused unless paged
-  int shift;         // place of the work's first key among these rows
+  int shift;         // place of the work's first key among these rows: 0 but of rope columns
 
   // `token` counts from the work's first key. Of a cache it must be one that the request has: only
   // their pages are known.
@@ -59,7 +59,7 @@ __device__ __forceinline__ KeyRows<config::rope_page_size> rope_rows(
 // no row of the thread block may see become zeros without being read: they may be anything. A
 // thread copies the same columns of every rows_at_once-th row, so that an address follows from the
 // one before.
-template <int columns, int pitch, int page_size>
+template <int columns, int pitch, bool is_shifted, int page_size>
 __device__ __forceinline__ void copy_tile(Element* destination, const KeyRows<page_size>& rows,
                                           const VisibleTiles& tiles, int tile) {
   constexpr int chunks = columns / 8;
@@ -72,8 +72,10 @@ __device__ __forceinline__ void copy_tile(Element* destination, const KeyRows<pa
     return;
   const int first_token = tile * config::block_n + first_row;
   const unsigned num_visible = tiles.end_key - tiles.first_key;
+  // Whether the rows of a tile follow each other: some key of it is visible, so its page is known.
+  constexpr bool rows_follow = page_size == 0 || (page_size % config::block_n == 0 && !is_shifted);
   const Element* source = rows.base + column;
-  if constexpr (page_size == 0)
+  if constexpr (rows_follow)
     source = rows.row(first_token) + column;
 #pragma unroll
   for (int pass = 0; pass < passes; ++pass) {
@@ -82,10 +84,10 @@ __device__ __forceinline__ void copy_tile(Element* destination, const KeyRows<pa
       break;
     const int token = first_token + row;
     const bool is_visible = static_cast<unsigned>(token - tiles.first_key) < num_visible;
-    if (page_size > 0 && is_visible)
+    if (!rows_follow && is_visible)
       source = rows.row(token) + column;
     copy_async_16(destination + (first_row + row) * pitch + column, source, is_visible);
-    if constexpr (page_size == 0)
+    if constexpr (rows_follow)
       source += rows_at_once * rows.strides.row;
   }
 }
@@ -94,11 +96,11 @@ __device__ __forceinline__ void copy_keys(
     Element* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
     const SharedStorage& shared, int tile) {
   constexpr int columns = config::head_dim_qk - config::head_dim_rope;
-  copy_tile<columns, pitch_qk>(destination,
-                               key_rows(arguments, shared.work, arguments.k, arguments.k_strides),
-                               shared.tiles, tile);
+  copy_tile<columns, pitch_qk, false>(
+      destination, key_rows(arguments, shared.work, arguments.k, arguments.k_strides), shared.tiles,
+      tile);
   if constexpr (config::head_dim_rope > 0) {
-    copy_tile<config::head_dim_rope, pitch_qk>(
+    copy_tile<config::head_dim_rope, pitch_qk, true>(
         destination + columns, rope_rows(arguments, shared.work), shared.tiles, tile);
   }
 }
@@ -106,7 +108,7 @@ __device__ __forceinline__ void copy_keys(
 __device__ __forceinline__ void copy_values(
     Element* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
     const SharedStorage& shared, int tile) {
-  copy_tile<config::head_dim_v, pitch_v>(
+  copy_tile<config::head_dim_v, pitch_v, false>(
       destination, key_rows(arguments, shared.work, arguments.v, arguments.v_strides), shared.tiles,
       tile);
 }

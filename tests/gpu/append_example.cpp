@@ -57,11 +57,13 @@ TensorView make_scales_view(const AppendExample& example) {
 
 std::size_t row_offset(const AppendExample& example, const TensorView& view,
                        const AppendPlace& place, int head) {
-  const int seqlen_new = example.is_dense() ? example.counts[0] : example.num_tokens();
-  const bool is_dense = view.rank == 4;
-  return static_cast<std::size_t>((is_dense ? place.token / seqlen_new * view.strides[0] : 0) +
-                                  place.token % seqlen_new * view.strides[is_dense ? 1 : 0] +
-                                  head * view.strides[is_dense ? 2 : 1]);
+  if (view.rank == 3) {
+    return static_cast<std::size_t>(place.token * view.strides[0] + head * view.strides[1]);
+  }
+  const int seqlen_new = example.counts[0];
+  return static_cast<std::size_t>(place.token / seqlen_new * view.strides[0] +
+                                  place.token % seqlen_new * view.strides[1] +
+                                  head * view.strides[2]);
 }
 
 std::size_t cache_offset(const AppendExample& example, const TensorView& view,

@@ -46,7 +46,7 @@ TEST_CASE("mates become shorter, or empty where a window left them no first keys
 
 TEST_CASE("bytes and FLOPs are counted for what a window shows only") {
   const double columns = 64 + 64;
-  const DecodeWork all = [] {
+  const CallWork all = [] {
     DecodeCase decode_case = window_case(-1, 0, 2, {100, 1000});
     decode_case.descriptor.mask = MaskKind::causal;
     return count_work(decode_case);
@@ -54,7 +54,7 @@ TEST_CASE("bytes and FLOPs are counted for what a window shows only") {
   CHECK(all.flops == 2 * 1100.0 * 2 * 8 * columns);  // no causal discount
   CHECK(all.bytes == 1100 * 2 * columns * 2 + 2 * 2 * 8 * columns * 2);
   // Each of two queries sees 10 keys of either request, both together 11.
-  const DecodeWork windowed = count_work(window_case(9, 0, 2, {100, 1000}));
+  const CallWork windowed = count_work(window_case(9, 0, 2, {100, 1000}));
   CHECK(windowed.flops == 2 * 20.0 * 2 * 8 * columns);
   CHECK(windowed.bytes == 22 * 2 * columns * 2 + 2 * 2 * 8 * columns * 2);
 }

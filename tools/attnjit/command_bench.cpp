@@ -1,4 +1,5 @@
-// attnjit bench: times one decode call on the GPU and sets it against the device's roofline.
+// attnjit bench: times decode and prefill calls on the GPU and sets them against the device's
+// roofline.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "decode_timing.hpp"
 #include "gpu_arguments.hpp"
 #include "plan_arguments.hpp"
+#include "prefill_timing.hpp"
 #include "standard_streams.hpp"
 #include "text_table.hpp"
 
@@ -31,19 +33,61 @@ struct BenchArguments {
   GpuArguments gpu;
   std::vector<int> batches = {1, 64, 128};
   std::vector<int> seqlens_kv = {4096};
+  int seqlen_q = 0;  // of prefill; 0 = as many as keys
   int repetitions = 30;
   bool as_json = false;
 };
 
 struct BenchRow {
-  check::DecodeCase decode_case;
-  check::DecodeTiming timing;
+  std::string name;
+  AttentionDescriptor descriptor;
+  int batch = 0;
+  int seqlen_q = 0;
+  int seqlen_kv = 0;
+  check::CallTiming timing;
   double roofline_percent = 0;
 };
 
+// A model's decodes, unless --phases asks for its prefills; or the one call of a descriptor.
+std::vector<AttentionDescriptor> find_descriptors(const PlanArguments& arguments) {
+  const bool names_phases = arguments.options.phases != PlanOptions{}.phases;
+  const bool may_prefill = names_phases || find_descriptor(arguments.model).has_value();
+  std::vector<AttentionDescriptor> descriptors;
+  for (const PlannedDescriptor& call :
+       find_calls(arguments, may_prefill ? PlanOptions{}.phases : std::vector{Phase::decode})
+           .served) {
+    descriptors.push_back(call.descriptor);
+  }
+  return descriptors;
+}
+
+void time_decode(AttentionRuntime& runtime, const BenchArguments& arguments, BenchRow& row) {
+  check::DecodeCase decode_case;
+  decode_case.descriptor = row.descriptor;
+  decode_case.seqlen_q = row.seqlen_q = row.descriptor.max_seqlen_q;
+  decode_case.seq_lens = check::equal_lengths(row.batch, row.seqlen_kv);
+  decode_case.kv_scale = 1;
+  row.name = describe(decode_case);
+  row.timing =
+      check::time_decode(runtime, decode_case, arguments.gpu.device, arguments.repetitions);
+}
+
+void time_prefill(AttentionRuntime& runtime, const BenchArguments& arguments, BenchRow& row) {
+  check::PrefillCase prefill_case;
+  prefill_case.descriptor = row.descriptor;
+  row.seqlen_q = arguments.seqlen_q > 0 ? arguments.seqlen_q : row.seqlen_kv;
+  prefill_case.q_lens = check::equal_lengths(row.batch, row.seqlen_q);
+  prefill_case.kv_lens = check::equal_lengths(row.batch, row.seqlen_kv);
+  prefill_case.rows_before = 0;
+  prefill_case.kv_scale = 1;
+  row.name = describe(prefill_case);
+  row.timing =
+      check::time_prefill(runtime, prefill_case, arguments.gpu.device, arguments.repetitions);
+}
+
 std::vector<BenchRow> measure(const BenchArguments& arguments) {
   // Before the driver is asked: what is wrong with the arguments is wrong without a GPU too.
-  const std::vector<AttentionDescriptor> descriptors = find_decode_descriptors(arguments.plan);
+  const std::vector<AttentionDescriptor> descriptors = find_descriptors(arguments.plan);
   AttentionRuntime runtime(provider_options(arguments.gpu));
   const check::DevicePeak peak = check::query_device_peak(arguments.gpu.device);
   std::vector<BenchRow> rows;
@@ -51,12 +95,14 @@ std::vector<BenchRow> measure(const BenchArguments& arguments) {
     for (const int batch : arguments.batches) {
       for (const int seqlen_kv : arguments.seqlens_kv) {
         BenchRow row;
-        row.decode_case.descriptor = descriptor;
-        row.decode_case.seqlen_q = descriptor.max_seqlen_q;
-        row.decode_case.seq_lens = check::equal_lengths(batch, seqlen_kv);
-        row.decode_case.kv_scale = 1;
-        row.timing = check::time_decode(runtime, row.decode_case, arguments.gpu.device,
-                                        arguments.repetitions);
+        row.descriptor = descriptor;
+        row.batch = batch;
+        row.seqlen_kv = seqlen_kv;
+        if (descriptor.operation == Operation::decode) {
+          time_decode(runtime, arguments, row);
+        } else {
+          time_prefill(runtime, arguments, row);
+        }
         row.roofline_percent = 100 * check::roofline_microseconds(row.timing.work, peak) /
                                row.timing.median_microseconds;
         rows.push_back(row);
@@ -67,11 +113,11 @@ std::vector<BenchRow> measure(const BenchArguments& arguments) {
 }
 
 json to_json(const BenchRow& row) {
-  return {{"case", describe(row.decode_case)},
-          {"descriptor", json::parse(to_json(row.decode_case.descriptor))},
-          {"batch", row.decode_case.batch()},
-          {"seqlen_q", row.decode_case.seqlen_q},
-          {"seqlen_kv", row.decode_case.seq_lens.front()},
+  return {{"case", row.name},
+          {"descriptor", json::parse(to_json(row.descriptor))},
+          {"batch", row.batch},
+          {"seqlen_q", row.seqlen_q},
+          {"seqlen_kv", row.seqlen_kv},
           {"median_us", row.timing.median_microseconds},
           {"min_us", row.timing.least_microseconds},
           {"tflops", row.timing.teraflops()},
@@ -88,8 +134,7 @@ void print_rows(const std::vector<BenchRow>& rows) {
                                                    {"% of roofline", Alignment::right}}};
   std::vector<std::vector<std::string>> cells;
   for (const BenchRow& row : rows) {
-    cells.push_back({describe(row.decode_case),
-                     fmt::format("{:.1f}", row.timing.median_microseconds),
+    cells.push_back({row.name, fmt::format("{:.1f}", row.timing.median_microseconds),
                      fmt::format("{:.1f}", row.timing.least_microseconds),
                      fmt::format("{:.1f}", row.timing.teraflops()),
                      fmt::format("{:.0f}", row.timing.gigabytes_per_second()),
@@ -117,7 +162,7 @@ ExitCode run(const BenchArguments& arguments) {
 }  // namespace
 
 void add_bench_command(CLI::App& app, CommandAction& action) {
-  CLI::App* command = app.add_subcommand("bench", "Time decode on the GPU");
+  CLI::App* command = app.add_subcommand("bench", "Time decode or prefill on the GPU");
   const auto arguments = std::make_shared<BenchArguments>();
   add_plan_arguments(*command, arguments->plan);
   command->get_option("model")->description(
@@ -131,6 +176,11 @@ void add_bench_command(CLI::App& app, CommandAction& action) {
       ->add_option("--seqlen-kv", arguments->seqlens_kv, "Keys per request, one or several numbers")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  command
+      ->add_option("--seqlen-q", arguments->seqlen_q,
+                   "Query tokens per request of a prefill; 0: as many as keys")
+      ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   command->add_option("--repetitions", arguments->repetitions, "Replays; the median is printed")
       ->check(CLI::Range(1, 100000))

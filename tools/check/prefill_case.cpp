@@ -162,17 +162,21 @@ bool is_visible(const PrefillCase& prefill_case, int request, int head, int quer
 }
 
 KeyRange reachable_keys(const PrefillCase& prefill_case, int request) {
+  const int queries = prefill_case.q_len(request);
+  return queries == 0 ? KeyRange{} : reachable_keys(prefill_case, request, 0, queries - 1);
+}
+
+KeyRange reachable_keys(const PrefillCase& prefill_case, int request, int first_query,
+                        int last_query) {
   const AttentionDescriptor& descriptor = prefill_case.descriptor;
   const std::int64_t length = prefill_case.kv_len(request);
-  if (prefill_case.q_len(request) == 0) {
-    return {};
-  }
   // Places among the keys.
   const std::int64_t origin = first_key_position(prefill_case, request);
-  const std::int64_t first = first_query_position(prefill_case, request) - origin;
-  const std::int64_t last = first + prefill_case.q_len(request) - 1;
-  const auto first_of_chunk = [&](std::int64_t place) {
-    return chunk_of(place + origin, descriptor.chunk_size) * descriptor.chunk_size - origin;
+  const std::int64_t place = first_query_position(prefill_case, request) - origin;
+  const std::int64_t first = place + first_query;
+  const std::int64_t last = place + last_query;
+  const auto first_of_chunk = [&](std::int64_t key) {
+    return chunk_of(key + origin, descriptor.chunk_size) * descriptor.chunk_size - origin;
   };
   KeyRange keys = {0, length};
   switch (descriptor.mask) {

@@ -82,6 +82,10 @@ bool is_visible(const PrefillCase& prefill_case, int request, int head, int quer
 // may let through. Masks that are read from memory, and block-sparse layouts, are not asked.
 KeyRange reachable_keys(const PrefillCase& prefill_case, int request);
 
+// The same of queries [first_query, last_query] of it.
+KeyRange reachable_keys(const PrefillCase& prefill_case, int request, int first_query,
+                        int last_query);
+
 // Outputs and LSEs that a call computes.
 std::int64_t count_values(const PrefillCase& prefill_case);
 

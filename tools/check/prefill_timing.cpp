@@ -1,0 +1,41 @@
+#include "prefill_timing.hpp"
+
+#include "attnjit/device_memory.hpp"
+#include "check_kernels.hpp"
+#include "prefill_problem.hpp"
+
+namespace attnjit::check {
+
+CallWork count_work(const PrefillCase& prefill_case) {
+  const AttentionDescriptor& descriptor = prefill_case.descriptor;
+  double pairs = 0;
+  double keys = 0;
+  double queries = 0;
+  for (int request = 0; request < prefill_case.batch(); ++request) {
+    for (int query = 0; query < prefill_case.q_len(request); ++query) {
+      pairs += static_cast<double>(reachable_keys(prefill_case, request, query, query).size());
+    }
+    keys += static_cast<double>(reachable_keys(prefill_case, request).size());
+    queries += prefill_case.q_len(request);
+  }
+  const double columns = descriptor.head_dim_qk + descriptor.head_dim_v;
+  const double cached_columns =
+      descriptor.value_source == ValueSource::prefix_of_k ? descriptor.head_dim_qk : columns;
+  return {2 * pairs * descriptor.num_q_heads * columns,
+          keys * descriptor.num_kv_heads * cached_columns * size_bytes(descriptor.dtype_kv) +
+              queries * descriptor.num_q_heads * columns * size_bytes(descriptor.dtype_q)};
+}
+
+CallTiming time_prefill(AttentionRuntime& runtime, const PrefillCase& prefill_case, int device,
+                        int repetitions) {
+  const DeviceStream stream(device);
+  const CheckKernels kernels = load_check_kernels(runtime.provider(), device);
+  PrefillProblem problem(kernels, prefill_case, stream, prefill_case.seed);
+  const auto prepared = runtime.prepare_prefill(prefill_case.descriptor, device);
+  DeviceBuffer flush = make_flush_buffer(device);
+  const auto run = [&] { run_prefill(*prepared, problem.call(), stream.handle()); };
+  return summarize(time_replays(stream, run, flush, rested_replays(repetitions)),
+                   count_work(prefill_case));
+}
+
+}  // namespace attnjit::check
