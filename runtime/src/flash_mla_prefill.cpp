@@ -134,7 +134,12 @@ void flash_mla_prefill(const PreparedPrefill& kernel, const FlashMlaPrefillCall&
   prefill.k = call.k;
   prefill.v = call.v;
   prefill.mask = call.attn_mask;
-  prefill.block_mask = call.sparse_layout;
+  if (call.sparse_columns.data != nullptr) {
+    prefill.block_rows = call.sparse_layout;
+    prefill.block_columns = call.sparse_columns;
+  } else {
+    prefill.block_mask = call.sparse_layout;
+  }
   prefill.out = tokens_first(call.out);
   prefill.lse = call.lse;
   prefill.softmax_scale = scale_or_default(call.softmax_scale, descriptor.head_dim_qk);

@@ -151,18 +151,44 @@ std::int64_t expected_block_heads(const AttentionDescriptor& descriptor, std::in
   return is_allowed ? given : descriptor.num_q_heads;
 }
 
+// Where a layout has one entry for all requests, or heads, or each.
+void check_block_extents(TensorChecks& checks, std::string_view name, const TensorView& blocks,
+                         const AttentionDescriptor& descriptor, std::int64_t batch, DataType dtype,
+                         bool is_compressed) {
+  const std::int64_t requests = blocks.shape[0] == 1 ? 1 : batch;
+  const std::int64_t heads = expected_block_heads(descriptor, blocks.shape[1]);
+  constexpr std::int64_t any = TensorChecks::any;
+  const bool fits = is_compressed
+                        ? checks.require_shape(name, blocks, dtype, {requests, heads, any})
+                        : checks.require_shape(name, blocks, dtype, {requests, heads, any, any});
+  if (fits) {
+    checks.require_readable(name, blocks);
+  }
+  if (fits && is_compressed) {
+    checks.require_some(name, blocks, 2);
+  }
+}
+
 void check_blocks(TensorChecks& checks, const AttentionDescriptor& descriptor,
                   const PrefillCall& call, std::int64_t batch) {
-  const TensorView& blocks = call.block_mask;
-  if (!is_asked_for(checks, "block_mask", blocks, descriptor.sparsity == Sparsity::block,
-                    "sparsity", to_string(descriptor.sparsity))) {
+  const bool has_blocks = descriptor.sparsity == Sparsity::block;
+  const std::string_view sparsity = to_string(descriptor.sparsity);
+  const bool is_compressed = has_blocks && call.block_rows.data != nullptr;
+  if (is_compressed) {
+    require_absent(checks, "block_mask", call.block_mask, "block_rows say what is looked at",
+                   "pass one of the two");
+    check_block_extents(checks, "block_rows", call.block_rows, descriptor, batch, DataType::int32,
+                        true);
+    check_numbers(checks, "block_columns", call.block_columns, DataType::int32,
+                  {TensorChecks::any});
     return;
   }
-  if (checks.require_shape(
-          "block_mask", blocks, DataType::uint8,
-          {blocks.shape[0] == 1 ? 1 : batch, expected_block_heads(descriptor, blocks.shape[1]),
-           TensorChecks::any, TensorChecks::any})) {
-    checks.require_readable("block_mask", blocks);
+  is_asked_for(checks, "block_rows", call.block_rows, has_blocks, "sparsity", sparsity);
+  require_absent(checks, "block_columns", call.block_columns, "block_rows are not given",
+                 "pass both, or neither");
+  if (is_asked_for(checks, "block_mask", call.block_mask, has_blocks, "sparsity", sparsity)) {
+    check_block_extents(checks, "block_mask", call.block_mask, descriptor, batch, DataType::uint8,
+                        false);
   }
 }
 
@@ -180,6 +206,20 @@ QueryStrides query_strides(const TensorView& view) {
 QueryStrides lse_strides(const TensorView& lse) {
   return lse.rank == 2 ? QueryStrides{0, lse.strides[1], lse.strides[0]}
                        : QueryStrides{lse.strides[0], lse.strides[2], lse.strides[1]};
+}
+
+void set_blocks(const AttentionDescriptor& descriptor, const PrefillCall& call, PrefillMask& mask) {
+  const bool is_compressed = call.block_rows.data != nullptr;
+  const TensorView& layout = is_compressed ? call.block_rows : call.block_mask;
+  mask.blocks = static_cast<const unsigned char*>(call.block_mask.data);
+  mask.block_rows = static_cast<const int*>(call.block_rows.data);
+  mask.block_columns = static_cast<const int*>(call.block_columns.data);
+  mask.block_strides = {broadcast_stride(layout, 0), broadcast_stride(layout, 1), layout.strides[2],
+                        layout.strides[3]};
+  const bool is_per_query_head = layout.shape[1] == descriptor.num_q_heads;
+  mask.block_heads = is_per_query_head ? descriptor.q_per_kv() : 1;
+  mask.query_blocks = bounded_extent(layout.shape[2] - (is_compressed ? 1 : 0));
+  mask.key_blocks = is_compressed ? INT32_MAX : bounded_extent(layout.shape[3]);
 }
 
 PrefillMask make_mask(const AttentionDescriptor& descriptor, const PrefillCall& call) {
@@ -200,14 +240,7 @@ PrefillMask make_mask(const AttentionDescriptor& descriptor, const PrefillCall& 
   mask.kv_segments = static_cast<const int*>(call.kv_segments.data);
   mask.alibi_slopes = static_cast<const float*>(call.alibi_slopes.data);
   mask.softcap = call.softcap;
-  mask.blocks = static_cast<const unsigned char*>(call.block_mask.data);
-  mask.block_strides = mask_strides(call.block_mask);
-  mask.block_strides.query = call.block_mask.strides[2];
-  mask.block_strides.key = call.block_mask.strides[3];
-  const bool is_per_query_head = call.block_mask.shape[1] == descriptor.num_q_heads;
-  mask.block_heads = is_per_query_head ? descriptor.q_per_kv() : 1;
-  mask.query_blocks = bounded_extent(call.block_mask.shape[2]);
-  mask.key_blocks = bounded_extent(call.block_mask.shape[3]);
+  set_blocks(descriptor, call, mask);
   return mask;
 }
 

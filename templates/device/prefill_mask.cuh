@@ -103,15 +103,32 @@ segments_of_tile(const attnjit::kernel_interface::PrefillArguments& arguments,
               least == tiles.first_segment};
 }
 
+// Whether the ascending numbers columns[begin] to columns[end - 1] hold `column`.
+__device__ __forceinline__ bool holds_column(const int* columns, int begin, int end, int column) {
+  while (begin < end) {
+    const int middle = begin + (end - begin) / 2;
+    const int found = columns[middle];
+    if (found == column)
+      return true;
+    begin = found < column ? middle + 1 : begin;
+    end = found < column ? end : middle;
+  }
+  return false;
+}
+
 __device__ __forceinline__ bool looks_at_block(const attnjit::kernel_interface::PrefillMask& mask,
                                                const PrefillWork& work, int head, int query_block,
                                                int key_block) {
   if (query_block >= mask.query_blocks || key_block >= mask.key_blocks)
     return false;
-  const int row = mask.block_heads == 1 ? work.kv_head : head;
-  return mask.blocks[work.request * mask.block_strides.batch + row * mask.block_strides.head +
-                     query_block * mask.block_strides.query + key_block * mask.block_strides.key] !=
-         0;
+  const long long row = work.request * mask.block_strides.batch +
+                        (mask.block_heads == 1 ? work.kv_head : head) * mask.block_strides.head +
+                        query_block * mask.block_strides.query;
+  if (mask.blocks == nullptr) {
+    return holds_column(mask.block_columns, mask.block_rows[row],
+                        mask.block_rows[row + mask.block_strides.query], key_block);
+  }
+  return mask.blocks[row + key_block * mask.block_strides.key] != 0;
 }
 
 __device__ __forceinline__ Passing

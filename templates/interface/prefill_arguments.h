@@ -28,6 +28,10 @@ struct PrefillMask {
   const float* alibi_slopes;    // [num_q_heads]
   float softcap;                // positive
   const unsigned char* blocks;  // of a block-sparse layout: by batch, head, query block, key block
+  // The same in compressed rows, if `blocks` is null: row r looks at the key blocks
+  // block_columns[i], ascending, for i in [block_rows[r], block_rows[r + 1]).
+  const int* block_rows;
+  const int* block_columns;
   MaskStrides block_strides;
   int block_heads;   // rows of blocks per kv head: q_per_kv, or 1 that all of its heads share
   int query_blocks;  // that the layout has; those past them are not looked at

@@ -350,6 +350,31 @@ TEST_CASE("each bad block layout of a prefill is named with its rule") {
           {"block_mask", "must have shape [2, 8, any, any]",
            [](PrefillCall& c) { c.block_mask.shape[1] = 4; }},
           {"block_mask", "at least 0", [](PrefillCall& c) { c.block_mask.strides[3] = -1; }},
+          {"block_columns", "block_rows are not given",
+           [](PrefillCall& c) { c.block_columns = integers({5}); }},
+          {"block_mask", "block_rows say what is looked at",
+           [](PrefillCall& c) {
+             c.block_rows = integers({2, 8, 4});
+             c.block_columns = integers({5});
+           }},
+      },
+      prefill);
+  prefill.call.block_mask = {};
+  prefill.call.block_rows = integers({2, 8, 4});
+  prefill.call.block_columns = integers({5});
+  check_bad_prefills(
+      {
+          {"block_rows", "must be int32",
+           [](PrefillCall& c) { c.block_rows.dtype = DataType::int64; }},
+          {"block_rows", "must have shape [2, 8, any]",
+           [](PrefillCall& c) { c.block_rows.shape[0] = 3; }},
+          {"block_rows", "must not be empty in dimension 2",
+           [](PrefillCall& c) {
+             c.block_rows = integers({2, 8, 0});
+           }},
+          {"block_columns", "must be given", [](PrefillCall& c) { c.block_columns = {}; }},
+          {"block_columns", "must be int32",
+           [](PrefillCall& c) { c.block_columns.dtype = DataType::int64; }},
       },
       prefill);
 }

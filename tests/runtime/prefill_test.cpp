@@ -215,6 +215,21 @@ TEST_CASE("a block layout has rows for all heads, for those of a kv head, or for
   CHECK(mask.key_blocks == 1);
 }
 
+TEST_CASE("a block layout may come in compressed rows") {
+  PrefillCase prefill = ragged();
+  prefill.descriptor.sparsity = Sparsity::block;
+  prefill.descriptor.sparsity_block = 64;
+  prefill.call.block_rows = integers({2, 8, 4}, 20);
+  prefill.call.block_columns = integers({5}, 21);
+  const PrefillMask mask = arguments_of(prefill).mask;
+  CHECK(mask.blocks == nullptr);
+  CHECK(mask.block_rows == fake_pointer(20));
+  CHECK(mask.block_columns == fake_pointer(21));
+  CHECK(mask.block_strides == MaskStrides{8 * 4, 4, 1, 0});
+  CHECK(mask.block_heads == 4);
+  CHECK(mask.query_blocks == 3);
+}
+
 TEST_CASE("a prefill of no requests or of no tokens is done before it is launched") {
   PrefillCase prefill = ragged();
   prefill.call.q_offsets = prefill.call.kv_offsets = integers({1});

@@ -142,7 +142,8 @@ std::string prefill_mask_assertions() {
          ATTNJIT_MEMBER(PrefillMask, q_segments) + ATTNJIT_MEMBER(PrefillMask, kv_segments) +
          ATTNJIT_MEMBER(PrefillMask, kv_segment_stride) +
          ATTNJIT_MEMBER(PrefillMask, alibi_slopes) + ATTNJIT_MEMBER(PrefillMask, softcap) +
-         ATTNJIT_MEMBER(PrefillMask, blocks) + ATTNJIT_MEMBER(PrefillMask, block_strides) +
+         ATTNJIT_MEMBER(PrefillMask, blocks) + ATTNJIT_MEMBER(PrefillMask, block_rows) +
+         ATTNJIT_MEMBER(PrefillMask, block_columns) + ATTNJIT_MEMBER(PrefillMask, block_strides) +
          ATTNJIT_MEMBER(PrefillMask, block_heads) + ATTNJIT_MEMBER(PrefillMask, query_blocks) +
          ATTNJIT_MEMBER(PrefillMask, key_blocks);
 }

@@ -45,6 +45,8 @@ struct Problem {
   std::vector<int> q_segments;
   std::vector<int> kv_segments;
   std::vector<unsigned char> blocks;
+  MaskStrides block_strides = {};              // of `blocks`
+  std::vector<int> block_rows, block_columns;  // the same in compressed rows
 };
 
 int draw(std::mt19937& random, int least, int most) {
@@ -111,6 +113,26 @@ void draw_documents(std::mt19937& random, Problem& problem) {
   arguments.mask.keys = is_short ? work.seqlen_kv - draw(random, 0, 20) : 0x7fffffff;
 }
 
+// One row of `blocks` after the other, whatever it belongs to.
+void compress_blocks(Problem& problem) {
+  PrefillMask& mask = problem.arguments.mask;
+  for (std::size_t i = 0; i < problem.blocks.size(); ++i) {
+    const int column = static_cast<int>(i) % mask.key_blocks;
+    if (column == 0) {
+      problem.block_rows.push_back(static_cast<int>(problem.block_columns.size()));
+    }
+    if (problem.blocks[i] != 0) {
+      problem.block_columns.push_back(column);
+    }
+  }
+  problem.block_rows.push_back(static_cast<int>(problem.block_columns.size()));
+  mask.blocks = nullptr;
+  mask.block_rows = problem.block_rows.data();
+  mask.block_columns = problem.block_columns.data();
+  mask.block_strides = {problem.block_strides.batch / mask.key_blocks,
+                        problem.block_strides.head / mask.key_blocks, 1, 0};
+}
+
 void draw_blocks(std::mt19937& random, Problem& problem) {
   PrefillMask& mask = problem.arguments.mask;
   mask.query_blocks = max(problem.work.seqlen_q / layout_block + draw(random, 0, 1), 1);
@@ -123,7 +145,11 @@ void draw_blocks(std::mt19937& random, Problem& problem) {
   for (int i = 0; i < num_requests * num_heads * mask.query_blocks * mask.key_blocks; ++i) {
     problem.blocks.push_back(static_cast<unsigned char>(draw(random, 0, 3) < density ? i : 0));
   }
+  problem.block_strides = mask.block_strides;
   mask.blocks = problem.blocks.data();
+  if (draw(random, 0, 1) == 0) {
+    compress_blocks(problem);
+  }
 }
 
 Problem draw_problem(std::mt19937& random) {
@@ -175,9 +201,9 @@ bool is_looked_at(const Problem& problem, int query, int head, int key) {
   const int column = key / layout_block;
   const int layout_head = mask.block_heads == 1 ? head / config::q_per_kv : head;
   return row < mask.query_blocks && column < mask.key_blocks &&
-         problem.blocks.at(index(problem.work.request * mask.block_strides.batch +
-                                 layout_head * mask.block_strides.head +
-                                 row * mask.block_strides.query + column)) != 0;
+         problem.blocks.at(index(problem.work.request * problem.block_strides.batch +
+                                 layout_head * problem.block_strides.head +
+                                 row * problem.block_strides.query + column)) != 0;
 }
 
 bool has_equal_segments(const Problem& problem, int query, int key) {

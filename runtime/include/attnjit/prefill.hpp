@@ -53,6 +53,11 @@ struct PrefillCall {
   // each, by the places of query and key in their request: non-zero = looked at. Blocks past its
   // end are not.
   TensorView block_mask;
+  // In its place, the layout in compressed sparse rows: int32 [batch|1, num_q_heads|num_kv_heads|1,
+  // query blocks + 1], into block_columns; and int32 [entries], the key blocks that a row looks at,
+  // ascending. Both contiguous.
+  TensorView block_rows;
+  TensorView block_columns;
   TensorView sinks;  // fp32 [num_q_heads], as of DecodeCall
   TensorView out;    // as q with head_dim_v
   TensorView lse;    // fp32 [num_q_heads, total_q], or [batch, num_q_heads, seqlen_q]; natural
