@@ -19,4 +19,15 @@ inline AttentionDescriptor ragged_prefill(int head_dim_qk, int head_dim_v, int q
   return descriptor;
 }
 
+// Of one head, whose last 64 of 192 columns of k lie in a cache of their own: paged, or dense if
+// page_size is 0.
+inline AttentionDescriptor rope_prefill(int page_size) {
+  AttentionDescriptor descriptor = ragged_prefill(192, 128, 1);
+  descriptor.operation = Operation::mla_prefill_rope;
+  descriptor.kv_layout = page_size > 0 ? KvLayout::paged : KvLayout::dense;
+  descriptor.kv_layout_tag = page_size > 0 ? KvLayoutTag::nhd : KvLayoutTag::bshd;
+  descriptor.page_size = page_size;
+  return descriptor;
+}
+
 }  // namespace attnjit::test

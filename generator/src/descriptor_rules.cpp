@@ -251,7 +251,7 @@ const std::array support = {
                             d.score_modifier != ScoreModifier::alibi;
                    }},
     DescriptorRule{"sparsity", "only none is served by decode", "use a materialized mask",
-                   [](D d) { return !is_prefill(d.operation) && d.sparsity != Sparsity::none; }},
+                   [](D d) { return !is_prefill(d.operation) && d.sparsity == Sparsity::block; }},
     DescriptorRule{"scales_kv", "only none, per_tensor and per_head are served",
                    "give a scale per head, or none",
                    [](D d) {

@@ -24,6 +24,11 @@ int rope_columns(const AttentionDescriptor& descriptor) {
   return has_rope(descriptor) ? descriptor.head_dim_qk - descriptor.head_dim_v : 0;
 }
 
+std::size_t rope_token_dimension(const AttentionDescriptor& descriptor) {
+  const KvLayoutTag tag = descriptor.kv_layout_tag;
+  return tag == KvLayoutTag::hnd || tag == KvLayoutTag::bhsd ? 2 : 1;
+}
+
 bool reads_pages(const AttentionDescriptor& descriptor) {
   return descriptor.kv_layout == KvLayout::paged;
 }
@@ -86,6 +91,10 @@ void check_rope(TensorChecks& checks, const AttentionDescriptor& descriptor,
       break;
     default:
       fits = check_rows(checks, "k_rope", rope, descriptor.dtype_kv, {batch, any, 1, any});
+  }
+  if (fits) {
+    checks.require_some("k_rope", rope,
+                        reads_pages(descriptor) ? 0 : rope_token_dimension(descriptor));
   }
   const int columns = rope_columns(descriptor);
   if (fits && (rope.shape[3] < columns || rope.shape[3] % elements_per_16_bytes != 0)) {
@@ -157,9 +166,7 @@ void set_rope(const AttentionDescriptor& descriptor, const TensorView& rope,
   const std::int64_t first_column = rope.shape[3] - rope_columns(descriptor);
   arguments.k_rope =
       static_cast<const unsigned char*>(rope.data) + first_column * size_bytes(descriptor.dtype_kv);
-  const bool heads_first =
-      descriptor.kv_layout_tag == KvLayoutTag::hnd || descriptor.kv_layout_tag == KvLayoutTag::bhsd;
-  const std::size_t tokens = heads_first ? 2 : 1;
+  const std::size_t tokens = rope_token_dimension(descriptor);
   if (reads_pages(descriptor)) {
     arguments.rope_strides = {0, rope.strides[0], 0, rope.strides.at(tokens)};
   } else {

@@ -55,11 +55,16 @@ __device__ __forceinline__ KeyRows<config::rope_page_size> rope_rows(
           arguments.block_table + work.request * arguments.block_table_stride, work.key_position};
 }
 
+// Whether the keys of a tile lie at equal distances: in rows one after the other, or in one page.
+// Some key of a tile that is copied is visible, so its page is known.
+constexpr bool keys_follow = config::page_size == 0 || config::page_size % config::block_n == 0;
+
 // Starts copying `columns` elements of each key of tile `tile`: block_n rows of `pitch`. Keys that
 // no row of the thread block may see become zeros without being read: they may be anything. A
-// thread copies the same columns of every rows_at_once-th row, so that an address follows from the
-// one before.
-template <int columns, int pitch, bool is_shifted, int page_size>
+// thread copies the same columns of every rows_at_once-th row. Where it `steps`, which
+// keys_follow allows, an address follows from the one before; else it is found anew, which takes a
+// product more and a register less.
+template <int columns, int pitch, bool steps, int page_size>
 __device__ __forceinline__ void copy_tile(Element* destination, const KeyRows<page_size>& rows,
                                           const VisibleTiles& tiles, int tile) {
   constexpr int chunks = columns / 8;
@@ -72,10 +77,8 @@ __device__ __forceinline__ void copy_tile(Element* destination, const KeyRows<pa
     return;
   const int first_token = tile * config::block_n + first_row;
   const unsigned num_visible = tiles.end_key - tiles.first_key;
-  // Whether the rows of a tile follow each other: some key of it is visible, so its page is known.
-  constexpr bool rows_follow = page_size == 0 || (page_size % config::block_n == 0 && !is_shifted);
   const Element* source = rows.base + column;
-  if constexpr (rows_follow)
+  if constexpr (steps)
     source = rows.row(first_token) + column;
 #pragma unroll
   for (int pass = 0; pass < passes; ++pass) {
@@ -84,10 +87,10 @@ __device__ __forceinline__ void copy_tile(Element* destination, const KeyRows<pa
       break;
     const int token = first_token + row;
     const bool is_visible = static_cast<unsigned>(token - tiles.first_key) < num_visible;
-    if (!rows_follow && is_visible)
+    if (!steps && is_visible)
       source = rows.row(token) + column;
     copy_async_16(destination + (first_row + row) * pitch + column, source, is_visible);
-    if constexpr (rows_follow)
+    if constexpr (steps)
       source += rows_at_once * rows.strides.row;
   }
 }
@@ -96,11 +99,11 @@ __device__ __forceinline__ void copy_keys(
     Element* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
     const SharedStorage& shared, int tile) {
   constexpr int columns = config::head_dim_qk - config::head_dim_rope;
-  copy_tile<columns, pitch_qk, false>(
+  copy_tile<columns, pitch_qk, keys_follow>(
       destination, key_rows(arguments, shared.work, arguments.k, arguments.k_strides), shared.tiles,
       tile);
   if constexpr (config::head_dim_rope > 0) {
-    copy_tile<config::head_dim_rope, pitch_qk, true>(
+    copy_tile<config::head_dim_rope, pitch_qk, false>(
         destination + columns, rope_rows(arguments, shared.work), shared.tiles, tile);
   }
 }
@@ -108,7 +111,7 @@ __device__ __forceinline__ void copy_keys(
 __device__ __forceinline__ void copy_values(
     Element* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
     const SharedStorage& shared, int tile) {
-  copy_tile<config::head_dim_v, pitch_v, false>(
+  copy_tile<config::head_dim_v, pitch_v, keys_follow>(
       destination, key_rows(arguments, shared.work, arguments.v, arguments.v_strides), shared.tiles,
       tile);
 }

@@ -53,13 +53,11 @@ struct PrefillArguments {
   CacheStrides rope_strides;
   RequestTokens queries;
   RequestTokens keys;
-  RequestTokens
-      sequence;  // all keys of a request, of which `keys` may be some; extent 0: not given
   // [batch], of the first query; null: the last query's key is the last, of sequence_extent keys
   // or, if that is 0, of `keys`.
   const int* query_positions;
   const int* key_positions;  // [batch], of the first key; null: 0
-  int sequence_extent;
+  int sequence_extent;       // keys of every request, of which `keys` may be some
   const int* block_table;
   long long block_table_stride;
   PrefillMask mask;

@@ -15,6 +15,7 @@ namespace {
 
 using namespace attnjit;
 using test::ragged_prefill;
+using test::rope_prefill;
 
 TargetDevice device_named(std::string_view name) {
   return find_target_device(name).value();
@@ -230,6 +231,26 @@ TEST_CASE("prefills that differ only in what a launch brings share their kernel"
   CHECK(config_of(other) == paged);
   CHECK(paged.page_size == 64);
   CHECK(paged != config_of(descriptor));
+}
+
+TEST_CASE("rope columns have a layout of their own, under the tile of whole keys") {
+  for (const int page_size : {0, 1, 64}) {
+    PrefillConfig config = config_of(rope_prefill(page_size));
+    CHECK(config.head_dim_rope == 64);
+    CHECK(config.rope_page_size == page_size);
+    CHECK(config.page_size == 0);
+    config.head_dim_rope = config.rope_page_size = 0;
+    CHECK(config == config_of(ragged_prefill(192, 128, 1)));
+  }
+  CHECK(config_of(ragged_prefill(192, 128, 1)).head_dim_rope == 0);
+}
+
+TEST_CASE("the order in which a cache of rope columns lies does not shape their kernel") {
+  for (const int page_size : {0, 64}) {
+    AttentionDescriptor heads_first = rope_prefill(page_size);
+    heads_first.kv_layout_tag = page_size > 0 ? KvLayoutTag::hnd : KvLayoutTag::bhsd;
+    CHECK(config_of(heads_first) == config_of(rope_prefill(page_size)));
+  }
 }
 
 // A decode's are folded by the number of its query tokens, of which prefill knows nothing.

@@ -96,4 +96,28 @@ inline PrefillCase paged(KvLayoutTag tag) {
   return prefill;
 }
 
+// 70 ragged keys without their last 64 columns, which are those of a cache of 96: in 9 pages of 16
+// tokens, or 40 of each request.
+inline PrefillCase roped(KvLayoutTag tag) {
+  PrefillCase prefill = ragged_queries();
+  prefill.descriptor.operation = Operation::mla_prefill_rope;
+  const bool is_paged = tag == KvLayoutTag::nhd || tag == KvLayoutTag::hnd;
+  prefill.descriptor.kv_layout = is_paged ? KvLayout::paged : KvLayout::dense;
+  prefill.descriptor.kv_layout_tag = tag;
+  prefill.descriptor.page_size = is_paged ? 16 : 0;
+  prefill.call.k = elements({70, 2, 64}, 6);
+  prefill.call.v = elements({70, 2, 64}, 7);
+  prefill.call.kv_offsets = integers({3}, 8);
+  const std::int64_t first = is_paged ? 9 : 2;
+  const std::int64_t tokens = is_paged ? 16 : 40;
+  const bool heads_first = tag == KvLayoutTag::hnd || tag == KvLayoutTag::bhsd;
+  prefill.call.k_rope =
+      heads_first ? elements({first, 1, tokens, 96}, 9) : elements({first, tokens, 1, 96}, 9);
+  if (is_paged) {
+    prefill.call.block_table = integers({2, 5}, 10);
+    prefill.call.query_positions = integers({2}, 11);
+  }
+  return prefill;
+}
+
 }  // namespace attnjit::test

@@ -96,6 +96,19 @@ TEST_CASE("prefill kernels of every mask compile for every architecture without 
   check_all_compile(kernels);
 }
 
+// Of pages, of pages of one token, and dense; all masks and tiles are those of whole keys.
+TEST_CASE("kernels of rope columns apart compile for every architecture without local memory") {
+  const TemplateLibrary library = TemplateLibrary::embedded();
+  Kernels kernels;
+  for (const int page_size : {64, 1, 0}) {
+    for (const char* arch : architectures) {
+      add_kernels({"rope", rope_prefill(page_size)}, arch, library, kernels);
+    }
+  }
+  CHECK(kernels.distinct.size() == 3 * std::size(architectures));
+  check_all_compile(kernels);
+}
+
 // With the largest tile: a plan's prefill may bring any number of query tokens.
 TEST_CASE("the prefill kernels of well-known models compile for Hopper without local memory") {
   const TemplateLibrary library = TemplateLibrary::embedded();

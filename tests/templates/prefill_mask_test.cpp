@@ -72,6 +72,9 @@ void draw_mask(std::mt19937& random, Problem& problem) {
   mask.keys = is_bits ? columns * 8 : mask.keys;
   mask.strides = draw_strides(random, num_heads, mask.queries, columns);
   const std::size_t size = index(num_requests * num_heads) * index(mask.queries * columns);
+  if (mask.strides.query == 0) {
+    mask.queries = 0x7fffffff;  // one for all
+  }
   const int density = draw(random, 1, 8);
   for (std::size_t i = 0; i < size; ++i) {
     const bool is_set = draw(random, 0, 8) < density;
@@ -226,7 +229,7 @@ bool is_shown(const Problem& problem, int query, int head, int key) {
   const int size = max(config::chunk_size, 1);
   const bool is_in_chunk = floor_of_quotient(place + work.key_position, size) ==
                            floor_of_quotient(key + work.key_position, size);
-  const bool is_covered = key < mask.keys && (mask.strides.query == 0 || query < mask.queries);
+  const bool is_covered = key < mask.keys && query < mask.queries;
   const int draft = key - (work.seqlen_kv - work.seqlen_q);
   switch (config::mask) {
     case MaskKind::none:
@@ -245,7 +248,7 @@ bool is_shown(const Problem& problem, int query, int head, int key) {
     case MaskKind::document:
       return has_equal_segments(problem, query, key);
     case MaskKind::tree:
-      return (mask.strides.query == 0 || query < mask.queries) &&
+      return query < mask.queries &&
              (draft < 0 || (draft < mask.keys && is_bit_set(problem, query, head, draft)));
     case MaskKind::materialized_bool:
       return is_covered && problem.bytes.at(index(mask_place(problem, query, head) + key)) != 0;

@@ -171,6 +171,42 @@ TEST_CASE("the last query stands at the last key, unless positions are given, " 
   CHECK(work_of(arguments, 0).query_place == 10);
 }
 
+// A dense cache of rope columns has as many.
+TEST_CASE(
+    "the last query stands at the last key of a sequence of known extent, " ATTNJIT_CASE_NAME) {
+  const Numbers keys = {40};
+  const Numbers key_positions = {990};
+  PrefillArguments arguments = {};
+  arguments.batch = 1;
+  arguments.queries.extent = 10;
+  arguments.keys = {nullptr, keys.data(), 64};
+  arguments.key_positions = key_positions.data();
+  arguments.sequence_extent = 1100;
+  CHECK(work_of(arguments, 0).query_place == 1100 - 10 - 990);
+  CHECK(work_of(arguments, 0).seqlen_kv == 40);
+}
+
+// Where k's last columns are apart, k and v may have whole pages of rows: more than keys.
+TEST_CASE("keys past the last query's are none where k has rope columns, " ATTNJIT_CASE_NAME) {
+  constexpr bool has_rope = config::head_dim_rope > 0;
+  const Numbers keys = {64};
+  const Numbers cached = {27};
+  const Numbers chunk = {16};
+  const Numbers past_the_end = {48};
+  PrefillArguments arguments = {};
+  arguments.batch = 1;
+  arguments.queries.extent = 10;
+  arguments.keys = {nullptr, keys.data(), 64};
+  arguments.query_positions = cached.data();
+  CHECK(work_of(arguments, 0).query_place == 27);
+  CHECK(work_of(arguments, 0).seqlen_kv == (has_rope ? 37 : 64));
+  arguments.key_positions = chunk.data();
+  CHECK(work_of(arguments, 0).query_place == 11);
+  CHECK(work_of(arguments, 0).seqlen_kv == (has_rope ? 21 : 64));
+  arguments.key_positions = past_the_end.data();
+  CHECK(work_of(arguments, 0).seqlen_kv == (has_rope ? 0 : 64));
+}
+
 TEST_CASE("rows are packed query-major, and lie where the strides say, " ATTNJIT_CASE_NAME) {
   PrefillWork work = {};
   work.request = 3;

@@ -18,6 +18,7 @@ struct Case {
   int sparsity_block = 0;
   int q_per_kv = 3;
   int block_m = 32;
+  int head_dim_rope = 0;
 };
 
 constexpr Case unmasked = {.mask = MaskKind::none};
@@ -37,6 +38,7 @@ constexpr Case blocks = {.mask = MaskKind::none, .sparsity_block = 24};
 constexpr Case causal_blocks = {.mask = MaskKind::causal, .sparsity_block = 16};
 constexpr Case document_blocks = {.mask = MaskKind::document, .sparsity_block = 100};
 constexpr Case many_heads = {.mask = MaskKind::causal, .q_per_kv = 71, .block_m = 16};
+constexpr Case rope = {.mask = MaskKind::causal, .q_per_kv = 1, .head_dim_rope = 16};
 
 constexpr Case selected = ATTNJIT_CASE;
 constexpr MaskKind mask = selected.mask;
@@ -46,6 +48,7 @@ constexpr int chunk_size = selected.chunk_size;
 constexpr int sparsity_block = selected.sparsity_block;
 constexpr int q_per_kv = selected.q_per_kv;
 constexpr int block_m = selected.block_m;
+constexpr int head_dim_rope = selected.head_dim_rope;
 
 constexpr DataType dtype = DataType::bf16;
 constexpr DataType dtype_mask = DataType::fp32;
