@@ -16,7 +16,7 @@ Bits random_elements(DataType dtype, int count, unsigned seed) {
   std::mt19937 random(seed);
   Bits elements;
   for (int i = 0; i < count; ++i) {
-    const unsigned bits = static_cast<unsigned>(random());
+    const auto bits = static_cast<unsigned>(random());
     const unsigned magnitude = dtype == DataType::bf16 ? (124 + bits % 4) << 7 | bits / 16 % 128
                                                        : (12 + bits % 4) << 10 | bits / 16 % 1024;
     elements.push_back(static_cast<std::uint16_t>(magnitude | (bits >> 31) << 15));

@@ -2,6 +2,7 @@
 // arguments. None of it needs a GPU; running is tests/gpu's.
 #include "attnjit/flare_mla_prefill.hpp"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,16 @@ PrefillArguments arguments_of(const PrefillCase& prefill) {
   return make_prefill_arguments(prefill.descriptor, prefill.call);
 }
 
-std::vector<long long> strides_of(const CacheStrides& strides) {
+// batch, block, head and row.
+using Strides = std::array<long long, 4>;
+
+Strides strides_of(const CacheStrides& strides) {
   return {strides.batch, strides.block, strides.head, strides.row};
+}
+
+// Behind 32 of the 96 columns of each row.
+const void* rope_of_cache() {
+  return static_cast<char*>(fake_pointer(9)) + 64;
 }
 
 TEST_CASE("a flare MLA prefill is causal over DeepSeek's columns unless told otherwise") {
@@ -200,13 +209,13 @@ TEST_CASE("paged rope columns are found by the block table, beside ragged keys")
   prefill.call.block_table.strides[0] = 7;
   prefill.call.key_positions = integers({2}, 12);
   PrefillArguments arguments = arguments_of(prefill);
-  CHECK(arguments.k_rope == static_cast<char*>(fake_pointer(9)) + (96 - 64) * 2);
-  CHECK(strides_of(arguments.rope_strides) == std::vector<long long>{0, 16 * 96, 0, 96});
+  CHECK(arguments.k_rope == rope_of_cache());
+  CHECK(strides_of(arguments.rope_strides) == Strides{0, 1536, 0, 96});
   CHECK(arguments.sequence_extent == 0);
   CHECK(arguments.k == fake_pointer(6));
   CHECK(arguments.v == fake_pointer(7));
-  CHECK(strides_of(arguments.k_strides) == std::vector<long long>{0, 0, 64, 2 * 64});
-  CHECK(strides_of(arguments.v_strides) == std::vector<long long>{0, 0, 64, 2 * 64});
+  CHECK(strides_of(arguments.k_strides) == Strides{0, 0, 64, 128});
+  CHECK(strides_of(arguments.v_strides) == Strides{0, 0, 64, 128});
   CHECK(arguments.keys.offsets == fake_pointer(8));
   CHECK(arguments.keys.lengths == nullptr);
   CHECK(arguments.block_table == fake_pointer(10));
@@ -216,15 +225,15 @@ TEST_CASE("paged rope columns are found by the block table, beside ragged keys")
 
   prefill = roped(KvLayoutTag::hnd);
   prefill.call.k_rope.strides[0] = 4096;  // layers between a layer's pages
-  CHECK(strides_of(arguments_of(prefill).rope_strides) == std::vector<long long>{0, 4096, 0, 96});
+  CHECK(strides_of(arguments_of(prefill).rope_strides) == Strides{0, 4096, 0, 96});
 }
 
 TEST_CASE("dense rope columns are found by the request, and tell where the last query stands") {
   for (const KvLayoutTag tag : {KvLayoutTag::bshd, KvLayoutTag::bhsd}) {
     PrefillCase prefill = roped(tag);
     PrefillArguments arguments = arguments_of(prefill);
-    CHECK(arguments.k_rope == static_cast<char*>(fake_pointer(9)) + (96 - 64) * 2);
-    CHECK(strides_of(arguments.rope_strides) == std::vector<long long>{40 * 96, 0, 0, 96});
+    CHECK(arguments.k_rope == rope_of_cache());
+    CHECK(strides_of(arguments.rope_strides) == Strides{3840, 0, 0, 96});
     CHECK(arguments.sequence_extent == 40);
     CHECK(arguments.query_positions == nullptr);
     CHECK(arguments.keys.offsets == fake_pointer(8));

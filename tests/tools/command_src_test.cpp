@@ -104,7 +104,8 @@ TEST_CASE("what has no source ends with a code and a message that tell why") {
       {"'{}' --kernel main", 2, "--kernel"},
       {"'{\"no_field\": 1}'", 3, "no_field"},
       {"'{'", 3, "JSON"},
-      {"'{\"operation\": \"mla_prefill_rope\"}'", 3, "operation = mla_prefill_rope"},
+      {"'{\"operation\": \"sparse_mla_decode\", \"sparsity\": \"token\", \"topk\": 64}'", 3,
+       "operation = sparse_mla_decode"},
       {"deepseek-v3.2 --phase prefill", 3, "operation = sparse_mla_prefill"},
       {"deepseek-v3 --phase prefill --kernel attention", 2, "this operation has only prefill"},
   };

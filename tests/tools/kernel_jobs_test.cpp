@@ -32,7 +32,9 @@ std::vector<TargetDevice> targets(const std::vector<std::string>& names) {
 // Legal, and served by no kernel.
 AttentionDescriptor refused_descriptor() {
   AttentionDescriptor descriptor;
-  descriptor.operation = Operation::mla_prefill_rope;
+  descriptor.operation = Operation::sparse_mla_decode;
+  descriptor.sparsity = Sparsity::token;
+  descriptor.topk = 64;
   return descriptor;
 }
 
