@@ -14,12 +14,29 @@ const check::PrefillCase& problem_of(const check::PrefillSuiteCase& suite_case) 
   return suite_case.prefill_case;
 }
 
+const check::IllegalDescriptor& problem_of(const IllegalCase& illegal_case) {
+  return illegal_case.illegal;
+}
+
 int longest_query(const check::DecodeCase& decode_case) {
   return decode_case.seqlen_q;
 }
 
 int longest_query(const check::PrefillCase& prefill_case) {
   return *std::max_element(prefill_case.q_lens.begin(), prefill_case.q_lens.end());
+}
+
+int longest_query(const check::IllegalDescriptor&) {
+  return 0;
+}
+
+template <typename Problem>
+int count_requests(const Problem& problem) {
+  return problem.batch();
+}
+
+int count_requests(const check::IllegalDescriptor&) {
+  return 0;
 }
 
 template <typename Case>
@@ -71,7 +88,7 @@ std::string describe(const CheckCase& check_case) {
 }
 
 int batch_of(const CheckCase& check_case) {
-  return std::visit([](const auto& suite_case) { return problem_of(suite_case).batch(); },
+  return std::visit([](const auto& suite_case) { return count_requests(problem_of(suite_case)); },
                     check_case);
 }
 

@@ -76,6 +76,7 @@ json to_json(const CheckedCase& checked) {
           {"batch", batch_of(checked.check_case)},
           {"passed", checked.result.passed},
           {"failure", checked.result.failure},
+          {"command", checked.command},
           {"worst_error", comparison.worst_error},
           {"worst_error_over_tolerance", comparison.worst_excess},
           {"worst_lse_error", comparison.worst_lse_error},
@@ -106,6 +107,9 @@ void print_report(const CheckReport& report, bool as_json) {
     if (!checked.result.passed) {
       print_result("failed: {}: {}: {}\n", group_of(checked.check_case),
                    describe(checked.check_case), checked.result.failure);
+      if (!checked.command.empty()) {
+        print_result("  again: {}\n", checked.command);
+      }
     }
   }
   print_result("{} passed, {} failed\n", num_passed, report.num_failed);

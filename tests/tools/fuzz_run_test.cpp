@@ -1,0 +1,53 @@
+// The list of cases of `attnjit check --fuzz`, and how each is told to be run again.
+#include "fuzz_run.hpp"
+
+#include <set>
+#include <string>
+
+#include "catch.hpp"
+
+namespace attnjit {
+namespace {
+
+TEST_CASE("fuzzing runs as many problems as illegal descriptors, in three groups") {
+  const FuzzedCases fuzzed = fuzz_cases({.count = 300, .seed = 4, .first = 90});
+  REQUIRE(fuzzed.cases.size() == 600);
+  REQUIRE(fuzzed.commands.size() == 600);
+  std::vector<std::string> groups;
+  for (const CheckCase& check_case : fuzzed.cases) {
+    if (groups.empty() || groups.back() != group_of(check_case)) {
+      groups.push_back(group_of(check_case));
+    }
+  }
+  CHECK(groups ==
+        std::vector<std::string>{"fuzz decode", "fuzz prefill", "fuzz illegal descriptors"});
+  CHECK(std::set(fuzzed.commands.begin(), fuzzed.commands.end()).size() == 300);
+}
+
+TEST_CASE("the command of a fuzzed case is one line, which gives that case again") {
+  const FuzzedCases fuzzed = fuzz_cases({.count = 50, .seed = 12345678901234567890U, .first = 17});
+  CheckReport report;
+  for (const CheckCase& check_case : fuzzed.cases) {
+    report.cases.push_back({check_case, {}, ""});
+  }
+  name_commands(report, fuzzed);
+  const std::string start = "attnjit check --fuzz 1 --seed 12345678901234567890 --first ";
+  for (const CheckedCase& checked : report.cases) {
+    INFO(checked.command);
+    REQUIRE(checked.command.starts_with(start));
+    const FuzzedCases again =
+        fuzz_cases({.count = 1,
+                    .seed = 12345678901234567890U,
+                    .first = std::stoull(checked.command.substr(start.size()))});
+    REQUIRE(again.cases.size() == 2);  // a problem and a descriptor
+    const bool is_descriptor = std::holds_alternative<IllegalCase>(checked.check_case);
+    const CheckCase& same = again.cases.at(is_descriptor ? 1 : 0);
+    CHECK(describe(same) == describe(checked.check_case));
+    CHECK(descriptor_of(same) == descriptor_of(checked.check_case));
+    CHECK(batch_of(same) == batch_of(checked.check_case));
+    CHECK(seqlen_q_of(same) == seqlen_q_of(checked.check_case));
+  }
+}
+
+}  // namespace
+}  // namespace attnjit
