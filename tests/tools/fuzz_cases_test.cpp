@@ -16,6 +16,7 @@
 #include "catch.hpp"
 #include "fake_prefill_call.hpp"
 #include "fuzz_descriptors.hpp"
+#include "illegal_calls.hpp"
 #include "illegal_descriptors.hpp"
 #include "mask_contents.hpp"
 #include "prefill_arguments.hpp"
@@ -83,10 +84,10 @@ TEST_CASE("a fuzzed case follows from its seed and index, and from nothing else"
 // With every standard library. Change these lines where what is drawn changes.
 TEST_CASE("fuzzed cases are those that they were") {
   CHECK(describe(make_fuzz_case(1, 0)) ==
-        "prefill_kvcache 576/576 h 4/1 bf16 v of k causal alibi | b 1 s_q 132 s_k 1013 | q bhsd k "
-        "page 83 hnd pool");
+        "prefill_kvcache 192/128 h 12/3 bf16 causal alibi | b 1 s_q 132 s_k 1013 | q bhsd k page "
+        "83 hnd pool");
   CHECK(describe(make_fuzz_case(1, 40)) ==
-        "mla 576/512 h 32/1 fp16 page 32 nhd materialized_bool | b 5 s_q 1 s_k 12-4861 | "
+        "gqa 256/256 h 24/8 fp16 page 128 hnd materialized_bool | b 5 s_q 33 s_k 0-4861 | "
         "per_request plan host");
   CHECK(describe(make_illegal_descriptor(1, 0)) == "operation 1048576, mask custom, chunk_size 0");
 }
@@ -102,6 +103,17 @@ TEST_CASE("every fuzzed case is legal and served, but for cards whose shared mem
       CHECK(on_a100.find("no tile fits") != std::string::npos);
     }
   }
+}
+
+TEST_CASE("2000 fuzzed cases meet every attention kernel of an H200") {
+  std::set<std::string> kernels;
+  for (std::uint64_t index = 0; index < num_cases; index += cases_per_descriptor) {
+    const AttentionDescriptor descriptor = descriptor_of(make_fuzz_case(seed, index));
+    const auto configs = select_configs(descriptor, find_target_device("h200").value());
+    kernels.insert(std::string(kernel_name(configs.front())));
+  }
+  CHECK(kernels == std::set<std::string>{"paged_decode_sm80", "prefill_sm80", "seesaw_decode_sm90",
+                                         "swapped_decode_sm90"});
 }
 
 TEST_CASE("consecutive fuzzed cases share a descriptor, and differ") {
@@ -290,6 +302,31 @@ TEST_CASE("a legal descriptor called illegal, or one refused for something else,
   const CheckResult result = check_refusal(illegal);
   CHECK_FALSE(result.passed);
   CHECK(result.failure.starts_with("refused without naming what was changed: num_q_heads = 0"));
+}
+
+TEST_CASE("2000 illegal calls are refused, each by the name of the argument that is wrong") {
+  std::set<std::string> wrong;
+  for (std::uint64_t index = 0; index < num_cases; ++index) {
+    const IllegalCall illegal = make_illegal_call(seed, index);
+    INFO(index << ": " << describe(illegal) << ", " << to_json(illegal.descriptor));
+    CHECK(check_refusal(illegal).failure == "");
+    wrong.insert(illegal.argument);
+  }
+  CHECK(wrong.size() == 19);
+}
+
+TEST_CASE("a legal call called illegal, or one refused for something else, does not pass") {
+  IllegalCall illegal = make_illegal_call(seed, 0);
+  illegal.argument = "nothing";
+  CHECK(check_refusal(illegal).failure.starts_with("refused without naming what was changed"));
+  for (std::uint64_t index = 0;; ++index) {
+    const FuzzCase fuzz_case = make_fuzz_case(seed, index);
+    if (const auto* prefill = std::get_if<PrefillCase>(&fuzz_case)) {
+      CHECK(check_refusal({prefill->descriptor, fake_call(*prefill), "q", ""}).failure ==
+            "accepted");
+      break;
+    }
+  }
 }
 
 }  // namespace

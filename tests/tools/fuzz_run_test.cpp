@@ -1,6 +1,7 @@
 // The list of cases of `attnjit check --fuzz`, and how each is told to be run again.
 #include "fuzz_run.hpp"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -9,18 +10,18 @@
 namespace attnjit {
 namespace {
 
-TEST_CASE("fuzzing runs as many problems as illegal descriptors, in three groups") {
+TEST_CASE("fuzzing runs as many problems as illegal descriptors and illegal calls, by groups") {
   const FuzzedCases fuzzed = fuzz_cases({.count = 300, .seed = 4, .first = 90});
-  REQUIRE(fuzzed.cases.size() == 600);
-  REQUIRE(fuzzed.commands.size() == 600);
+  REQUIRE(fuzzed.cases.size() == 900);
+  REQUIRE(fuzzed.commands.size() == 900);
   std::vector<std::string> groups;
   for (const CheckCase& check_case : fuzzed.cases) {
     if (groups.empty() || groups.back() != group_of(check_case)) {
       groups.push_back(group_of(check_case));
     }
   }
-  CHECK(groups ==
-        std::vector<std::string>{"fuzz decode", "fuzz prefill", "fuzz illegal descriptors"});
+  CHECK(groups == std::vector<std::string>{"fuzz decode", "fuzz prefill",
+                                           "fuzz illegal descriptors", "fuzz illegal calls"});
   CHECK(std::set(fuzzed.commands.begin(), fuzzed.commands.end()).size() == 300);
 }
 
@@ -39,9 +40,11 @@ TEST_CASE("the command of a fuzzed case is one line, which gives that case again
         fuzz_cases({.count = 1,
                     .seed = 12345678901234567890U,
                     .first = std::stoull(checked.command.substr(start.size()))});
-    REQUIRE(again.cases.size() == 2);  // a problem and a descriptor
-    const bool is_descriptor = std::holds_alternative<IllegalCase>(checked.check_case);
-    const CheckCase& same = again.cases.at(is_descriptor ? 1 : 0);
+    REQUIRE(again.cases.size() == 3);
+    const CheckCase& same =
+        *std::find_if(again.cases.begin(), again.cases.end(), [&](const CheckCase& check_case) {
+          return group_of(check_case) == group_of(checked.check_case);
+        });
     CHECK(describe(same) == describe(checked.check_case));
     CHECK(descriptor_of(same) == descriptor_of(checked.check_case));
     CHECK(batch_of(same) == batch_of(checked.check_case));

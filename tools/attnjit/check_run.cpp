@@ -24,7 +24,7 @@ namespace {
 void prepare_all(AttentionRuntime& runtime, int device, const std::vector<CheckCase>& cases) {
   std::vector<AttentionDescriptor> descriptors;
   for (const CheckCase& check_case : cases) {
-    if (std::holds_alternative<IllegalCase>(check_case)) {
+    if (!runs_kernels(check_case)) {
       continue;
     }
     const AttentionDescriptor& descriptor = descriptor_of(check_case);
@@ -61,8 +61,9 @@ struct Checkers {
   check::CheckResult check(const check::PrefillSuiteCase& suite_case) {
     return prefill.check(suite_case);
   }
-  check::CheckResult check(const IllegalCase& illegal_case) {
-    return check::check_refusal(illegal_case.illegal);
+  template <typename Illegal>
+  check::CheckResult check(const RefusalCase<Illegal>& refusal_case) {
+    return check::check_refusal(refusal_case.illegal);
   }
 };
 

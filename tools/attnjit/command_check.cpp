@@ -87,7 +87,7 @@ void add_fuzz_options(CLI::App& command, FuzzRange& fuzz) {
   constexpr int most_cases = 1'000'000;
   command
       .add_option("--fuzz", fuzz.count,
-                  "Random cases to run, and as many illegal descriptors that must be refused")
+                  "Random cases to run, and as many illegal descriptors and calls to see refused")
       ->check(CLI::Range(1, most_cases));
   command.add_option("--seed", fuzz.seed, "What the random cases follow from")
       ->capture_default_str();

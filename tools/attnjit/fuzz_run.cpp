@@ -38,19 +38,26 @@ void append(FuzzedCases& fuzzed, FuzzedCases more) {
 FuzzedCases fuzz_cases(const FuzzRange& range) {
   FuzzedCases decodes;
   FuzzedCases prefills;
-  FuzzedCases illegal;
+  FuzzedCases descriptors;
+  FuzzedCases calls;
   for (int i = 0; i < range.count; ++i) {
     const std::uint64_t index = range.first + static_cast<std::uint64_t>(i);
     check::FuzzCase problem = check::make_fuzz_case(range.seed, index);
     FuzzedCases& group = std::holds_alternative<check::DecodeCase>(problem) ? decodes : prefills;
     add(group, std::visit([](auto& each) { return as_check_case(std::move(each)); }, problem),
         range.seed, index);
-    add(illegal,
-        IllegalCase{"fuzz illegal descriptors", check::make_illegal_descriptor(range.seed, index)},
+    add(descriptors,
+        RefusalCase<check::IllegalDescriptor>{"fuzz illegal descriptors",
+                                              check::make_illegal_descriptor(range.seed, index)},
+        range.seed, index);
+    add(calls,
+        RefusalCase<check::IllegalCall>{"fuzz illegal calls",
+                                        check::make_illegal_call(range.seed, index)},
         range.seed, index);
   }
   append(decodes, std::move(prefills));
-  append(decodes, std::move(illegal));
+  append(decodes, std::move(descriptors));
+  append(decodes, std::move(calls));
   return decodes;
 }
 

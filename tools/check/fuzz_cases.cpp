@@ -82,11 +82,16 @@ std::optional<double> draw_softmax_scale(FuzzRandom& random) {
   return random.pick({1.352337788608801, -0.4, 1e-20, 0.0});
 }
 
-// fp16 holds nothing of outputs that a large sink makes vanish.
-SinkSize draw_sink_size(FuzzRandom& random, DataType dtype) {
+// fp16 holds little of outputs that a sink makes vanish, as a large one does of all heads, and an
+// ordinary one may do of few.
+SinkSize draw_sink_size(FuzzRandom& random, const AttentionDescriptor& descriptor) {
   using enum SinkSize;
-  return dtype == DataType::fp16 ? random.pick({ordinary, negative, infinite})
-                                 : random.pick({ordinary, large, negative, infinite});
+  constexpr int few_heads = 8;
+  if (descriptor.dtype_q != DataType::fp16) {
+    return random.pick({ordinary, large, negative, infinite});
+  }
+  return descriptor.num_q_heads > few_heads ? random.pick({ordinary, negative, infinite})
+                                            : random.pick({negative, infinite});
 }
 
 CacheArrangement draw_arrangement(FuzzRandom& random) {
@@ -125,7 +130,7 @@ DecodeCase draw_decode_case(FuzzRandom& random, const AttentionDescriptor& descr
   decode_case.arrangement = draw_arrangement(random);
   decode_case.plan = random.pick({PlanSource::device, PlanSource::host, PlanSource::stale});
   decode_case.softmax_scale = draw_softmax_scale(random);
-  decode_case.sinks = draw_sink_size(random, descriptor.dtype_q);
+  decode_case.sinks = draw_sink_size(random, descriptor);
   if (reads_mask(descriptor)) {
     decode_case.mask_shortage = draw_mask_shortage(random, decode_case.seq_lens);
   }
@@ -212,7 +217,7 @@ PrefillCase draw_prefill_case(FuzzRandom& random, const AttentionDescriptor& des
   prefill_case.blocks =
       random.pick({BlockPattern::random, BlockPattern::empty_rows, BlockPattern::all});
   prefill_case.block_shortage = random.pick({0, 0, 1, 3});
-  prefill_case.sinks = draw_sink_size(random, descriptor.dtype_q);
+  prefill_case.sinks = draw_sink_size(random, descriptor);
   prefill_case.softcap = random.pick({0.5, 2.0, 30.0, 50.0});
   prefill_case.softmax_scale = draw_softmax_scale(random);
   prefill_case.seed = random.bits() >> 16;

@@ -40,16 +40,23 @@ HeadDims draw_latent_dims(FuzzRandom& random) {
     const int qk = draw_multiple_of_8(random, 576);
     return {qk, draw_multiple_of_8(random, qk)};
   }
-  return random.pick<HeadDims>(
-      {{576, 512}, {576, 512}, {576, 512}, {320, 256}, {192, 128}, {448, 384}, {576, 576}});
+  return random.pick<HeadDims>({{576, 512},
+                                {576, 512},
+                                {576, 512},
+                                {576, 512},
+                                {320, 256},
+                                {192, 128},
+                                {448, 384},
+                                {576, 576}});
 }
 
 void draw_heads(FuzzRandom& random, AttentionDescriptor& descriptor) {
   constexpr int most_q_heads = 128;
   // The cosine distance of few outputs says little: they may cancel.
   constexpr int least_outputs = 256;
-  descriptor.value_source = random.one_in(3) ? ValueSource::prefix_of_k : ValueSource::separate;
-  const bool is_latent = descriptor.value_source == ValueSource::prefix_of_k;
+  // Kernels of their own serve latent decodes.
+  const bool is_latent = random.one_in(descriptor.operation == Operation::decode ? 2 : 4);
+  descriptor.value_source = is_latent ? ValueSource::prefix_of_k : ValueSource::separate;
   std::tie(descriptor.head_dim_qk, descriptor.head_dim_v) =
       is_latent ? draw_latent_dims(random) : draw_separate_dims(random);
   const int ratio = random.pick({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 29, 32, 64, 71, 128});
@@ -184,6 +191,9 @@ AttentionDescriptor make_fuzz_descriptor(std::uint64_t seed, std::uint64_t numbe
     draw_decode(random, descriptor);
   } else {
     draw_prefill(random, descriptor);
+  }
+  if (descriptor.dtype_q == DataType::fp16 && descriptor.score_modifier == ScoreModifier::alibi) {
+    descriptor.has_sinks = false;  // fp16 holds nothing of far keys beside a sink
   }
   return descriptor;
 }

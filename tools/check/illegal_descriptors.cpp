@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 #include <string_view>
 #include <type_traits>
 
@@ -12,6 +11,7 @@
 #include "attnjit/descriptor_validation.hpp"
 #include "fuzz_descriptors.hpp"
 #include "fuzz_random.hpp"
+#include "refusal.hpp"
 
 namespace attnjit::check {
 namespace {
@@ -252,25 +252,10 @@ const Spoiler& draw_spoiler(FuzzRandom& random, const std::vector<std::string>& 
   }
 }
 
-// Why `violations` do not tell what is wrong; empty if they do.
-std::string judge(const std::vector<Violation>& violations,
-                  const std::vector<std::string>& fields) {
-  bool names_one = false;
-  for (const Violation& violation : violations) {
-    if (violation.value.empty() || violation.rule.empty() || violation.fix.empty()) {
-      return fmt::format("refused without value, rule or fix: {}", to_string(violation));
-    }
-    names_one = names_one || is_among(fields, violation.field);
-  }
-  return names_one ? ""
-                   : fmt::format("refused without naming what was changed: {}",
-                                 to_string(std::span<const Violation>(violations)));
-}
-
 }  // namespace
 
 IllegalDescriptor make_illegal_descriptor(std::uint64_t seed, std::uint64_t index) {
-  FuzzRandom random(seed, index, FuzzSubject::illegal);
+  FuzzRandom random(seed, index, FuzzSubject::illegal_descriptor);
   IllegalDescriptor illegal = {make_fuzz_descriptor(random.bits(), index), {}};
   const int changes = random.one_in(3) ? 2 : 1;
   for (int i = 0; i < changes; ++i) {
@@ -309,7 +294,7 @@ CheckResult check_refusal(const IllegalDescriptor& illegal) {
     validate(illegal.descriptor);
     result.failure = "accepted";
   } catch (const DescriptorError& error) {
-    result.failure = judge(error.violations(), illegal.fields);
+    result.failure = find_fault(error.violations(), illegal.fields);
   }
   result.passed = result.failure.empty();
   return result;

@@ -22,8 +22,8 @@ IllegalDescriptor make_illegal_descriptor(std::uint64_t seed, std::uint64_t inde
 // "mask custom, page_size 257": the changed fields as they are now.
 std::string describe(const IllegalDescriptor& illegal);
 
-// Passed if validate refuses the descriptor and names one of the changed fields, with its value,
-// what is allowed and the fix.
+// Passed if validate refuses the descriptor and names one of the changed fields, with what is
+// allowed and the fix.
 CheckResult check_refusal(const IllegalDescriptor& illegal);
 
 }  // namespace attnjit::check
