@@ -61,8 +61,10 @@ TEST_CASE("numbers of --fuzz that are none, or too large, are refused") {
   CHECK(run_attnjit("check --fuzz 1000001").exit_code == 2);
   for (const std::string option : {"--seed", "--first"}) {
     for (const std::string number : {"-1", "1.5", "010", "0x10", "18446744073709551616"}) {
-      const CommandOutput output = run_attnjit("check --fuzz 1 " + option + " " + number);
-      INFO(option << " " << number << ": " << output.err);
+      std::string line = "check --fuzz 1 " + option;
+      line.append(" ").append(number);
+      const CommandOutput output = run_attnjit(line);
+      INFO(line << ": " << output.err);
       CHECK(output.exit_code == 2);
       CHECK(holds(output.err, option));
     }

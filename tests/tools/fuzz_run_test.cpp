@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "catch.hpp"
+#include "check_report.hpp"
 
 namespace attnjit {
 namespace {
@@ -50,6 +52,20 @@ TEST_CASE("the command of a fuzzed case is one line, which gives that case again
     CHECK(batch_of(same) == batch_of(checked.check_case));
     CHECK(seqlen_q_of(same) == seqlen_q_of(checked.check_case));
   }
+}
+
+TEST_CASE("a failure is printed with the command that runs it again, where there is one") {
+  check::CheckResult failed;
+  failed.failure = "accepted";
+  CheckedCase checked = {
+      RefusalCase<check::IllegalDescriptor>{"fuzz illegal descriptors", {{}, {"mask", "topk"}}},
+      failed, "attnjit check --fuzz 1 --seed 3 --first 4"};
+  CHECK(format_failure(checked) ==
+        "failed: fuzz illegal descriptors: mask causal, topk 0: accepted\n"
+        "  again: attnjit check --fuzz 1 --seed 3 --first 4\n");
+  checked.command.clear();
+  CHECK(format_failure(checked) ==
+        "failed: fuzz illegal descriptors: mask causal, topk 0: accepted\n");
 }
 
 }  // namespace
