@@ -9,6 +9,7 @@
 #include "attnjit/descriptor_json.hpp"
 #include "attnjit/descriptor_validation.hpp"
 #include "catch.hpp"
+#include "fake_prefill_call.hpp"
 #include "prefill_arguments.hpp"
 #include "prefill_tensors.hpp"
 
@@ -41,43 +42,11 @@ TEST_CASE("every case of the prefill suite is legal, and describes each of its r
   }
 }
 
-// The call of a case, of no memory: nothing reads through its pointers.
-PrefillCall fake_call(const PrefillCase& prefill_case) {
-  const AttentionDescriptor& descriptor = prefill_case.descriptor;
-  const bool is_paged = descriptor.kv_layout == KvLayout::paged;
-  const auto view_of_keys = [&](int head_dim) {
-    return is_paged ? check::lay_out_cache(descriptor, prefill_case.arrangement,
-                                           prefill_case.batch(), 100, head_dim)
-                          .view
-                    : check::key_view(prefill_case, head_dim);
-  };
-  void* const aligned = reinterpret_cast<void*>(4096);
-  PrefillCall call;
-  const auto give = [&](TensorView& view, TensorView as) {
-    view = as;
-    view.data = aligned;
-  };
-  give(call.q, check::query_view(prefill_case, descriptor.dtype_q, descriptor.head_dim_qk));
-  give(call.out, check::query_view(prefill_case, descriptor.dtype_out, descriptor.head_dim_v));
-  give(call.k, view_of_keys(descriptor.head_dim_qk));
-  if (descriptor.value_source == ValueSource::separate) {
-    give(call.v, view_of_keys(descriptor.head_dim_v));
-  }
-  if (is_paged) {
-    give(call.block_table, contiguous_view(nullptr, DataType::int32, {prefill_case.batch(), 9}));
-  }
-  for (const check::SmallTensor& tensor : check::make_small_tensors(prefill_case)) {
-    give(call.*tensor.place, tensor.view);
-  }
-  call.softcap = descriptor.score_modifier == ScoreModifier::softcap ? 1.0F : 0.0F;
-  return call;
-}
-
 TEST_CASE("the call of every case of the prefill suite passes the checks of a call") {
   for (const PrefillSuiteCase& suite_case : check::prefill_suite()) {
     const PrefillCase& prefill_case = suite_case.prefill_case;
     INFO(suite_case.group << ": " << describe(prefill_case));
-    CHECK_NOTHROW(check_prefill_call(prefill_case.descriptor, fake_call(prefill_case)));
+    CHECK_NOTHROW(check_prefill_call(prefill_case.descriptor, check::fake_call(prefill_case)));
   }
 }
 

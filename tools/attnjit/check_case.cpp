@@ -14,12 +14,37 @@ const check::PrefillCase& problem_of(const check::PrefillSuiteCase& suite_case) 
   return suite_case.prefill_case;
 }
 
+template <typename Illegal>
+const Illegal& problem_of(const RefusalCase<Illegal>& refusal_case) {
+  return refusal_case.illegal;
+}
+
 int longest_query(const check::DecodeCase& decode_case) {
   return decode_case.seqlen_q;
 }
 
 int longest_query(const check::PrefillCase& prefill_case) {
   return *std::max_element(prefill_case.q_lens.begin(), prefill_case.q_lens.end());
+}
+
+template <typename Case>
+int count_requests(const Case& suite_case) {
+  return problem_of(suite_case).batch();
+}
+
+template <typename Illegal>
+int count_requests(const RefusalCase<Illegal>&) {
+  return 0;
+}
+
+template <typename Case>
+int count_queries(const Case& suite_case) {
+  return longest_query(problem_of(suite_case));
+}
+
+template <typename Illegal>
+int count_queries(const RefusalCase<Illegal>&) {
+  return 0;
 }
 
 template <typename Case>
@@ -52,6 +77,11 @@ std::vector<CheckCase> cases_of_suite(CheckSuite suite) {
   return cases;
 }
 
+bool runs_kernels(const CheckCase& check_case) {
+  return std::holds_alternative<check::SuiteCase>(check_case) ||
+         std::holds_alternative<check::PrefillSuiteCase>(check_case);
+}
+
 const std::string& group_of(const CheckCase& check_case) {
   return std::visit([](const auto& suite_case) -> const std::string& { return suite_case.group; },
                     check_case);
@@ -71,13 +101,11 @@ std::string describe(const CheckCase& check_case) {
 }
 
 int batch_of(const CheckCase& check_case) {
-  return std::visit([](const auto& suite_case) { return problem_of(suite_case).batch(); },
-                    check_case);
+  return std::visit([](const auto& suite_case) { return count_requests(suite_case); }, check_case);
 }
 
 int seqlen_q_of(const CheckCase& check_case) {
-  return std::visit([](const auto& suite_case) { return longest_query(problem_of(suite_case)); },
-                    check_case);
+  return std::visit([](const auto& suite_case) { return count_queries(suite_case); }, check_case);
 }
 
 }  // namespace attnjit

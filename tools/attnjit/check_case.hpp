@@ -6,11 +6,25 @@
 #include <vector>
 
 #include "decode_suite.hpp"
+#include "illegal_calls.hpp"
+#include "illegal_descriptors.hpp"
 #include "prefill_suite.hpp"
 
 namespace attnjit {
 
-using CheckCase = std::variant<check::SuiteCase, check::PrefillSuiteCase>;
+// What must be refused: a descriptor, or a call.
+template <typename Illegal>
+struct RefusalCase {
+  std::string group;  // a row of the closing table
+  Illegal illegal;
+};
+
+using CheckCase =
+    std::variant<check::SuiteCase, check::PrefillSuiteCase, RefusalCase<check::IllegalDescriptor>,
+                 RefusalCase<check::IllegalCall>>;
+
+// Whether the case runs kernels.
+bool runs_kernels(const CheckCase& check_case);
 
 enum class CheckSuite { decode, prefill, all };
 std::string_view to_string(CheckSuite);
@@ -20,9 +34,11 @@ std::vector<CheckCase> cases_of_suite(CheckSuite suite);
 const std::string& group_of(const CheckCase& check_case);
 const AttentionDescriptor& descriptor_of(const CheckCase& check_case);
 std::string describe(const CheckCase& check_case);
+
+// Of what must be refused 0.
 int batch_of(const CheckCase& check_case);
 
-// Query tokens of its longest request.
+// Query tokens of its longest request; of what must be refused 0.
 int seqlen_q_of(const CheckCase& check_case);
 
 }  // namespace attnjit

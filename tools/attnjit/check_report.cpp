@@ -76,6 +76,7 @@ json to_json(const CheckedCase& checked) {
           {"batch", batch_of(checked.check_case)},
           {"passed", checked.result.passed},
           {"failure", checked.result.failure},
+          {"command", checked.command},
           {"worst_error", comparison.worst_error},
           {"worst_error_over_tolerance", comparison.worst_excess},
           {"worst_lse_error", comparison.worst_lse_error},
@@ -84,6 +85,13 @@ json to_json(const CheckedCase& checked) {
 }
 
 }  // namespace
+
+std::string format_failure(const CheckedCase& checked) {
+  const std::string again =
+      checked.command.empty() ? "" : fmt::format("  again: {}\n", checked.command);
+  return fmt::format("failed: {}: {}: {}\n{}", group_of(checked.check_case),
+                     describe(checked.check_case), checked.result.failure, again);
+}
 
 void print_report(const CheckReport& report, bool as_json) {
   const int num_passed = static_cast<int>(report.cases.size()) - report.num_failed;
@@ -104,8 +112,7 @@ void print_report(const CheckReport& report, bool as_json) {
   print_table(report);
   for (const CheckedCase& checked : report.cases) {
     if (!checked.result.passed) {
-      print_result("failed: {}: {}: {}\n", group_of(checked.check_case),
-                   describe(checked.check_case), checked.result.failure);
+      print_result("{}", format_failure(checked));
     }
   }
   print_result("{} passed, {} failed\n", num_passed, report.num_failed);

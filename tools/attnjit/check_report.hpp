@@ -2,9 +2,14 @@
 // JSON.
 #pragma once
 
+#include <string>
+
 #include "check_run.hpp"
 
 namespace attnjit {
+
+// A line for a case that failed, and one with the command that runs it again, if there is one.
+std::string format_failure(const CheckedCase& checked);
 
 void print_report(const CheckReport& report, bool as_json);
 

@@ -24,6 +24,9 @@ namespace {
 void prepare_all(AttentionRuntime& runtime, int device, const std::vector<CheckCase>& cases) {
   std::vector<AttentionDescriptor> descriptors;
   for (const CheckCase& check_case : cases) {
+    if (!runs_kernels(check_case)) {
+      continue;
+    }
     const AttentionDescriptor& descriptor = descriptor_of(check_case);
     if (std::find(descriptors.begin(), descriptors.end(), descriptor) == descriptors.end()) {
       descriptors.push_back(descriptor);
@@ -49,7 +52,7 @@ void prepare_all(AttentionRuntime& runtime, int device, const std::vector<CheckC
   }
 }
 
-// One of each operation; both share the runtime's kernels.
+// One of each operation; both share the runtime's kernels. A refusal needs neither.
 struct Checkers {
   check::DecodeChecker decode;
   check::PrefillChecker prefill;
@@ -57,6 +60,10 @@ struct Checkers {
   check::CheckResult check(const check::SuiteCase& suite_case) { return decode.check(suite_case); }
   check::CheckResult check(const check::PrefillSuiteCase& suite_case) {
     return prefill.check(suite_case);
+  }
+  template <typename Illegal>
+  check::CheckResult check(const RefusalCase<Illegal>& refusal_case) {
+    return check::check_refusal(refusal_case.illegal);
   }
 };
 
@@ -107,6 +114,7 @@ std::vector<CheckCase> filter_cases(std::vector<CheckCase> cases, const std::str
 }
 
 CheckReport run_cases(AttentionRuntime& runtime, int device, const std::vector<CheckCase>& cases) {
+  constexpr std::size_t cases_per_message = 200;
   CheckReport report;
   report.card = query_target_device(device).name;
   print_message("preparing the kernels of {} cases\n", cases.size());
@@ -119,8 +127,12 @@ CheckReport run_cases(AttentionRuntime& runtime, int device, const std::vector<C
       group = group_of(check_case);
       print_message("{}\n", group);
     }
-    report.cases.push_back({check_case, run_case(checkers, check_case)});
+    report.cases.push_back({check_case, run_case(checkers, check_case), ""});
     report.num_failed += report.cases.back().result.passed ? 0 : 1;
+    if (report.cases.size() % cases_per_message == 0) {
+      print_message("{} of {} cases, {} failed\n", report.cases.size(), cases.size(),
+                    report.num_failed);
+    }
   }
   return report;
 }

@@ -14,6 +14,7 @@ namespace attnjit {
 struct CheckedCase {
   CheckCase check_case;
   check::CheckResult result;
+  std::string command;  // of a fuzzed case, which runs it again; else empty
 };
 
 struct CheckReport {

@@ -1,5 +1,5 @@
 // attnjit check: runs kernels on the GPU and compares them with the fp64 reference: the whole
-// suite, or one decode step of a model's layers or of a descriptor.
+// suite, one decode step of a model's layers or of a descriptor, or random cases.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -10,21 +10,42 @@
 #include "check_run.hpp"
 #include "command.hpp"
 #include "decode_source.hpp"
+#include "fuzz_run.hpp"
 #include "gpu_arguments.hpp"
 #include "plan_arguments.hpp"
 
 namespace attnjit {
 namespace {
 
+constexpr int default_batch = 6;
+constexpr int default_seqlen_kv = 4096;
+
 struct CheckArguments {
   PlanArguments plan;  // plan.model: a model, a descriptor as JSON, or empty for the suite
   GpuArguments gpu;
-  int batch = 6;
-  int seqlen_kv = 4096;
+  int batch = default_batch;
+  int seqlen_kv = default_seqlen_kv;
   CheckSuite suite = CheckSuite::all;
   std::string filter;
+  FuzzRange fuzz;
   bool as_json = false;
 };
+
+void refuse_contradictions(const CheckArguments& arguments) {
+  const FuzzRange none;
+  if (arguments.fuzz.count == 0) {
+    refuse_option(arguments.fuzz.seed != none.seed, "--seed", "no --fuzz");
+    refuse_option(arguments.fuzz.first != none.first, "--first", "no --fuzz");
+    return;
+  }
+  refuse_option(!arguments.plan.model.empty(), "a model or a descriptor", "--fuzz");
+  refuse_deployment(arguments.plan.options, "--fuzz");
+  refuse_option(arguments.plan.options.phases != PlanOptions{}.phases, "--phases", "--fuzz");
+  refuse_option(arguments.batch != default_batch, "--batch", "--fuzz");
+  refuse_option(arguments.seqlen_kv != default_seqlen_kv, "--seqlen-kv", "--fuzz");
+  refuse_option(arguments.suite != CheckSuite::all, "--suite", "--fuzz");
+  refuse_option(!arguments.filter.empty(), "--filter", "--fuzz");
+}
 
 std::vector<CheckCase> cases_of(const CheckArguments& arguments) {
   if (arguments.plan.model.empty()) {
@@ -48,10 +69,35 @@ void add_suite_option(CLI::App& command, CheckSuite& suite) {
       ->check(CLI::IsMember(names));
 }
 
-ExitCode run(const CheckArguments& arguments) {
+CheckReport run_suite(const CheckArguments& arguments) {
   const std::vector<CheckCase> cases = filter_cases(cases_of(arguments), arguments.filter);
   AttentionRuntime runtime(provider_options(arguments.gpu));
-  const CheckReport report = run_cases(runtime, arguments.gpu.device, cases);
+  return run_cases(runtime, arguments.gpu.device, cases);
+}
+
+CheckReport run_fuzz(const CheckArguments& arguments) {
+  const FuzzedCases fuzzed = fuzz_cases(arguments.fuzz);
+  AttentionRuntime runtime(provider_options(arguments.gpu));
+  CheckReport report = run_cases(runtime, arguments.gpu.device, fuzzed.cases);
+  name_commands(report, fuzzed);
+  return report;
+}
+
+void add_fuzz_options(CLI::App& command, FuzzRange& fuzz) {
+  constexpr int most_cases = 1'000'000;
+  command
+      .add_option("--fuzz", fuzz.count,
+                  "Random cases to run, and as many illegal descriptors and calls to see refused")
+      ->check(CLI::Range(1, most_cases));
+  command.add_option("--seed", fuzz.seed, "What the random cases follow from")
+      ->capture_default_str();
+  command.add_option("--first", fuzz.first, "Index of the first random case")
+      ->capture_default_str();
+}
+
+ExitCode run(const CheckArguments& arguments) {
+  refuse_contradictions(arguments);
+  const CheckReport report = arguments.fuzz.count > 0 ? run_fuzz(arguments) : run_suite(arguments);
   print_report(report, arguments.as_json);
   return report.num_failed == 0 ? ExitCode::succeeded : ExitCode::failed;
 }
@@ -75,6 +121,7 @@ void add_check_command(CLI::App& app, CommandAction& action) {
       ->capture_default_str();
   add_suite_option(*command, arguments->suite);
   command->add_option("--filter", arguments->filter, "Only cases whose name holds this text");
+  add_fuzz_options(*command, arguments->fuzz);
   command->add_flag("--json", arguments->as_json, "Print one JSON document");
   command->callback([&action, arguments] { action = [arguments] { return run(*arguments); }; });
 }

@@ -1,8 +1,12 @@
 #include "decimal_numbers.hpp"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -26,13 +30,28 @@ std::string find_problem(const std::string& text) {
              : fmt::format("{} is not a decimal number without leading zeros", shown_text(text));
 }
 
+// The parser alone would wrap numbers that are negative, and bound those that are too large.
+std::string find_unsigned_problem(const std::string& text) {
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc() && last == end) {
+    return find_problem(text);
+  }
+  return fmt::format("{} is not a whole number from 0 to {}", shown_text(text),
+                     std::numeric_limits<std::uint64_t>::max());
+}
+
 }  // namespace
 
 void require_decimal_numbers(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     for (CLI::Option* option : command->get_options()) {
-      if (option->get_type_name().rfind("INT", 0) == 0) {
+      const std::string type = option->get_type_name();
+      if (type.starts_with("INT")) {
         option->check(find_problem);
+      } else if (type.starts_with("UINT")) {
+        option->check(find_unsigned_problem);
       }
     }
   }

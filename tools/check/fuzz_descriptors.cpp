@@ -1,0 +1,201 @@
+#include "fuzz_descriptors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "fuzz_random.hpp"
+
+namespace attnjit::check {
+namespace {
+
+using HeadDims = std::pair<int, int>;
+
+int draw_multiple_of_8(FuzzRandom& random, int most) {
+  return 8 * random.between(1, most / 8);
+}
+
+HeadDims draw_separate_dims(FuzzRandom& random) {
+  if (random.one_in(3)) {
+    const int qk = draw_multiple_of_8(random, 256);
+    return {qk, random.one_in(2) ? qk : draw_multiple_of_8(random, 256)};
+  }
+  return random.pick<HeadDims>({{64, 64},
+                                {80, 80},
+                                {96, 96},
+                                {112, 112},
+                                {128, 128},
+                                {128, 128},
+                                {192, 128},
+                                {256, 256},
+                                {512, 512},
+                                {64, 128},
+                                {128, 64}});
+}
+
+HeadDims draw_latent_dims(FuzzRandom& random) {
+  if (random.one_in(4)) {
+    const int qk = draw_multiple_of_8(random, 576);
+    return {qk, draw_multiple_of_8(random, qk)};
+  }
+  return random.pick<HeadDims>({{576, 512},
+                                {576, 512},
+                                {576, 512},
+                                {576, 512},
+                                {320, 256},
+                                {192, 128},
+                                {448, 384},
+                                {576, 576}});
+}
+
+void draw_heads(FuzzRandom& random, AttentionDescriptor& descriptor) {
+  constexpr int most_q_heads = 128;
+  // The cosine distance of few outputs says little: they may cancel.
+  constexpr int least_outputs = 256;
+  // Kernels of their own serve latent decodes.
+  const bool is_latent = random.one_in(descriptor.operation == Operation::decode ? 2 : 4);
+  descriptor.value_source = is_latent ? ValueSource::prefix_of_k : ValueSource::separate;
+  std::tie(descriptor.head_dim_qk, descriptor.head_dim_v) =
+      is_latent ? draw_latent_dims(random) : draw_separate_dims(random);
+  const int ratio = random.pick({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 29, 32, 64, 71, 128});
+  int kv_heads = is_latent ? random.pick({1, 1, 1, 2}) : random.pick({1, 2, 3, 4, 8});
+  kv_heads = std::min(kv_heads, most_q_heads / ratio);
+  while (kv_heads * ratio * descriptor.head_dim_v < least_outputs) {
+    kv_heads *= 2;
+  }
+  descriptor.num_kv_heads = kv_heads;
+  descriptor.num_q_heads = kv_heads * ratio;
+}
+
+void draw_window(FuzzRandom& random, AttentionDescriptor& descriptor) {
+  descriptor.window_left = random.pick({-1, 0, 1, 31, 63, 64, 127, 128, 500, 4095, 1 << 20});
+  descriptor.window_right =
+      descriptor.window_left < 0 ? random.pick({0, 1, 5}) : random.pick({-1, 0, 0, 1, 3, 32, 500});
+}
+
+struct DealtMask {
+  MaskKind mask;
+  DataType dtype_mask = DataType::uint8;
+};
+
+constexpr std::array<DealtMask, 11> decode_masks = {
+    {{MaskKind::none},
+     {MaskKind::causal},
+     {MaskKind::causal},
+     {MaskKind::causal},
+     {MaskKind::sliding_window},
+     {MaskKind::sliding_window},
+     {MaskKind::sliding_window},
+     {MaskKind::materialized_bool},
+     {MaskKind::materialized_additive, DataType::bf16},
+     {MaskKind::materialized_additive, DataType::fp16},
+     {MaskKind::materialized_additive, DataType::fp32}}};
+
+constexpr std::array<DealtMask, 15> prefill_masks = {
+    {{MaskKind::none},
+     {MaskKind::causal},
+     {MaskKind::causal},
+     {MaskKind::sliding_window},
+     {MaskKind::sliding_window},
+     {MaskKind::chunked},
+     {MaskKind::chunked_causal},
+     {MaskKind::prefix_lm},
+     {MaskKind::document},
+     {MaskKind::tree},
+     {MaskKind::materialized_bool},
+     {MaskKind::materialized_bits},
+     {MaskKind::materialized_additive, DataType::bf16},
+     {MaskKind::materialized_additive, DataType::fp16},
+     {MaskKind::materialized_additive, DataType::fp32}}};
+
+// Dealt, not drawn: as many descriptors as there are pairs of an operation and a mask meet all of
+// them, and neighbours differ.
+void deal_operation_and_mask(std::uint64_t number, AttentionDescriptor& descriptor) {
+  constexpr std::uint64_t num_dealt = decode_masks.size() + 2 * prefill_masks.size();
+  constexpr std::uint64_t stride = 16;
+  static_assert(std::gcd(stride, num_dealt) == 1);
+  const std::uint64_t place = number % num_dealt * stride % num_dealt;
+  DealtMask dealt = {};
+  if (place < decode_masks.size()) {
+    descriptor.operation = Operation::decode;
+    dealt = decode_masks.at(place);
+  } else {
+    const std::uint64_t prefill_place = place - decode_masks.size();
+    descriptor.operation = prefill_place % 2 == 0 ? Operation::prefill : Operation::prefill_kvcache;
+    dealt = prefill_masks.at(prefill_place / 2);
+  }
+  descriptor.mask = dealt.mask;
+  descriptor.dtype_mask = dealt.dtype_mask;
+}
+
+void draw_mask_parameters(FuzzRandom& random, AttentionDescriptor& descriptor) {
+  if (descriptor.mask == MaskKind::sliding_window) {
+    draw_window(random, descriptor);
+  } else if (descriptor.mask == MaskKind::chunked || descriptor.mask == MaskKind::chunked_causal) {
+    descriptor.chunk_size = random.pick({1, 7, 32, 64, 100, 128, 1000});
+  }
+}
+
+void draw_pages(FuzzRandom& random, AttentionDescriptor& descriptor) {
+  descriptor.kv_layout = KvLayout::paged;
+  descriptor.kv_layout_tag = random.pick({KvLayoutTag::nhd, KvLayoutTag::hnd});
+  descriptor.page_size = random.one_in(4)
+                             ? random.between(1, 256)
+                             : random.pick({1, 2, 3, 4, 7, 8, 12, 16, 32, 48, 64, 64, 128, 256});
+}
+
+void draw_unpaged_layout(FuzzRandom& random, AttentionDescriptor& descriptor) {
+  descriptor.page_size = 0;
+  descriptor.kv_layout = random.pick({KvLayout::ragged, KvLayout::dense});
+  descriptor.kv_layout_tag = descriptor.kv_layout == KvLayout::ragged
+                                 ? KvLayoutTag::thd
+                                 : random.pick({KvLayoutTag::bshd, KvLayoutTag::bhsd});
+}
+
+void draw_decode(FuzzRandom& random, AttentionDescriptor& descriptor) {
+  descriptor.max_seqlen_q = random.one_in(2) ? 1 : random.pick({2, 3, 4, 5, 7, 8, 16, 33, 128});
+}
+
+void draw_prefill(FuzzRandom& random, AttentionDescriptor& descriptor) {
+  descriptor.max_seqlen_q = random.one_in(4) ? random.between(1, 300) : 0;
+  descriptor.score_modifier = random.pick(
+      {ScoreModifier::none, ScoreModifier::none, ScoreModifier::softcap, ScoreModifier::alibi});
+  if (random.one_in(5)) {
+    descriptor.sparsity = Sparsity::block;
+    descriptor.sparsity_block =
+        random.one_in(3) ? random.between(16, 128) : random.pick({16, 32, 48, 64, 128});
+  }
+}
+
+}  // namespace
+
+AttentionDescriptor make_fuzz_descriptor(std::uint64_t seed, std::uint64_t number) {
+  FuzzRandom random(seed, number, FuzzSubject::descriptor);
+  AttentionDescriptor descriptor;
+  deal_operation_and_mask(number + seed, descriptor);
+  descriptor.dtype_q = random.pick({DataType::bf16, DataType::bf16, DataType::fp16});
+  descriptor.dtype_kv = descriptor.dtype_out = descriptor.dtype_q;
+  draw_heads(random, descriptor);
+  draw_mask_parameters(random, descriptor);
+  descriptor.has_sinks = random.one_in(4);
+  descriptor.batch_invariant = random.one_in(4);
+  descriptor.returns_lse = !random.one_in(5);
+  if (descriptor.operation == Operation::prefill) {
+    draw_unpaged_layout(random, descriptor);
+  } else {
+    draw_pages(random, descriptor);
+  }
+  if (descriptor.operation == Operation::decode) {
+    draw_decode(random, descriptor);
+  } else {
+    draw_prefill(random, descriptor);
+  }
+  if (descriptor.dtype_q == DataType::fp16 && descriptor.score_modifier == ScoreModifier::alibi) {
+    descriptor.has_sinks = false;  // fp16 holds nothing of far keys beside a sink
+  }
+  return descriptor;
+}
+
+}  // namespace attnjit::check
