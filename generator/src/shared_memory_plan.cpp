@@ -68,8 +68,10 @@ int shared_memory_bytes(const SeesawDecodeConfig& config) {
 int shared_memory_bytes(const PrefillConfig& config) {
   constexpr int place_bytes = 96;  // PrefillWork and VisibleTiles
   const bool is_prefix = config.value_source == ValueSource::prefix_of_k;
-  const int pitch_qk = odd_pitch(round_up(config.head_dim_qk, 16));
-  const int pitch_out = odd_pitch(round_up(config.head_dim_v, 16));
+  const int padded_qk = round_up(config.head_dim_qk, 16);
+  const int padded_v = round_up(config.head_dim_v, 16 * config.column_warps);
+  const int pitch_qk = odd_pitch(is_prefix ? std::max(padded_qk, padded_v) : padded_qk);
+  const int pitch_out = odd_pitch(padded_v);
   const int tiles = (config.block_m + config.block_n) * pitch_qk +
                     config.block_n * (is_prefix ? pitch_qk : pitch_out);
   const int elements = std::max(tiles, config.block_m * pitch_out);

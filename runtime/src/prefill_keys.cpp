@@ -161,17 +161,19 @@ CacheStrides key_strides(const AttentionDescriptor& descriptor, const TensorView
   }
 }
 
-void set_rope(const AttentionDescriptor& descriptor, const TensorView& rope,
+void set_rope(const AttentionDescriptor& descriptor, const PrefillCall& call,
               PrefillArguments& arguments) {
+  const TensorView& rope = call.k_rope;
   const std::int64_t first_column = rope.shape[3] - rope_columns(descriptor);
   arguments.k_rope =
       static_cast<const unsigned char*>(rope.data) + first_column * size_bytes(descriptor.dtype_kv);
   const std::size_t tokens = rope_token_dimension(descriptor);
   if (reads_pages(descriptor)) {
     arguments.rope_strides = {0, rope.strides[0], 0, rope.strides.at(tokens)};
+    arguments.rope_extent = bounded_extent(call.block_table.shape[1] * descriptor.page_size);
   } else {
     arguments.rope_strides = {rope.strides[0], 0, 0, rope.strides.at(tokens)};
-    arguments.sequence_extent = bounded_extent(rope.shape.at(tokens));
+    arguments.rope_extent = bounded_extent(rope.shape.at(tokens));
   }
 }
 
@@ -191,7 +193,7 @@ void set_prefill_keys(const AttentionDescriptor& descriptor, const PrefillCall& 
   arguments.block_table = static_cast<const int*>(call.block_table.data);
   arguments.block_table_stride = call.block_table.strides[0];
   if (has_rope(descriptor)) {
-    set_rope(descriptor, call.k_rope, arguments);
+    set_rope(descriptor, call, arguments);
   }
 }
 

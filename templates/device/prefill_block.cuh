@@ -7,17 +7,17 @@
 #include "device/numeric_types.cuh"
 #include "device/paged_tile.cuh"
 
-constexpr int round_up_16(int value) {
-  return (value + 15) / 16 * 16;
+constexpr int round_up(int value, int multiple) {
+  return (value + multiple - 1) / multiple * multiple;
 }
 
 constexpr int num_threads = config::num_warps * 32;
 constexpr bool value_is_prefix = config::value_source == ValueSource::prefix_of_k;
 
 // Columns that the products run over: zero beyond head_dim_qk, not stored beyond head_dim_v.
-constexpr int padded_qk = round_up_16(config::head_dim_qk);
-constexpr int padded_v = round_up_16(config::head_dim_v);
-constexpr int pitch_qk = odd_pitch(padded_qk);
+constexpr int padded_qk = round_up(config::head_dim_qk, 16);
+constexpr int padded_v = round_up(config::head_dim_v, 16 * config::column_warps);
+constexpr int pitch_qk = odd_pitch(value_is_prefix && padded_v > padded_qk ? padded_v : padded_qk);
 constexpr int pitch_v = value_is_prefix ? pitch_qk : odd_pitch(padded_v);
 constexpr int pitch_out = odd_pitch(padded_v);
 
@@ -34,7 +34,6 @@ static_assert(row_warps * config::column_warps == config::num_warps, "warps in e
 static_assert(row_tiles * 16 * row_warps == config::block_m, "whole m16 tiles to a warp");
 static_assert(config::block_n % 16 == 0, "keys are multiplied 16 at a time");
 static_assert(warp_columns % 16 == 0, "columns of V are loaded 16 at a time");
-static_assert(!value_is_prefix || padded_v <= pitch_qk, "V lies in the rows of K");
 
 // K and V of a tile have a buffer each, one filled while the other is used; a tile that is both
 // has two.

@@ -85,15 +85,19 @@ find_work(const attnjit::kernel_interface::PrefillArguments& arguments, int tile
   work.first_key = keys.first;
   work.key_position =
       arguments.key_positions != nullptr ? arguments.key_positions[work.request] : 0;
-  const int end_position = arguments.sequence_extent > 0 ? arguments.sequence_extent
-                                                         : work.key_position + work.seqlen_kv;
+  const int end_position =
+      arguments.rope_extent > 0 ? arguments.rope_extent : work.key_position + work.seqlen_kv;
   const int query_position = arguments.query_positions != nullptr
                                  ? arguments.query_positions[work.request]
                                  : end_position - work.seqlen_q;
   work.query_place = query_position - work.key_position;
-  // The rows of k and v may be more than the sequence has keys: whole pages of them.
-  if constexpr (config::head_dim_rope > 0)
-    work.seqlen_kv = max(min(work.seqlen_kv, work.query_place + work.seqlen_q), 0);
+  // The rows of k and v may be more than the sequence has keys: whole pages of them. No key is read
+  // whose rope lies outside its tensor.
+  if constexpr (config::head_dim_rope > 0) {
+    const int last_places =
+        min(work.query_place + work.seqlen_q, arguments.rope_extent - work.key_position);
+    work.seqlen_kv = work.key_position < 0 ? 0 : max(min(work.seqlen_kv, last_places), 0);
+  }
   return work;
 }
 

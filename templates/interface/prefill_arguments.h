@@ -53,11 +53,11 @@ struct PrefillArguments {
   CacheStrides rope_strides;
   RequestTokens queries;
   RequestTokens keys;
-  // [batch], of the first query; null: the last query's key is the last, of sequence_extent keys
-  // or, if that is 0, of `keys`.
+  // [batch], of the first query; null: the last query's key is the last, of rope_extent keys or,
+  // if that is 0, of `keys`.
   const int* query_positions;
   const int* key_positions;  // [batch], of the first key; null: 0
-  int sequence_extent;       // keys of every request, of which `keys` may be some
+  int rope_extent;           // positions that k_rope has rows for; 0 if k has all columns
   const int* block_table;
   long long block_table_stride;
   PrefillMask mask;

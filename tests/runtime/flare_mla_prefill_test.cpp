@@ -200,7 +200,7 @@ TEST_CASE("rope columns are refused where k has all columns") {
                          }}},
                        whole);
     CHECK(arguments_of(whole).k_rope == nullptr);
-    CHECK(arguments_of(whole).sequence_extent == 0);
+    CHECK(arguments_of(whole).rope_extent == 0);
   }
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("paged rope columns are found by the block table, beside ragged keys")
   PrefillArguments arguments = arguments_of(prefill);
   CHECK(arguments.k_rope == rope_of_cache());
   CHECK(strides_of(arguments.rope_strides) == Strides{0, 1536, 0, 96});
-  CHECK(arguments.sequence_extent == 0);
+  CHECK(arguments.rope_extent == 5 * 16);
   CHECK(arguments.k == fake_pointer(6));
   CHECK(arguments.v == fake_pointer(7));
   CHECK(strides_of(arguments.k_strides) == Strides{0, 0, 64, 128});
@@ -234,7 +234,7 @@ TEST_CASE("dense rope columns are found by the request, and tell where the last 
     PrefillArguments arguments = arguments_of(prefill);
     CHECK(arguments.k_rope == rope_of_cache());
     CHECK(strides_of(arguments.rope_strides) == Strides{3840, 0, 0, 96});
-    CHECK(arguments.sequence_extent == 40);
+    CHECK(arguments.rope_extent == 40);
     CHECK(arguments.query_positions == nullptr);
     CHECK(arguments.keys.offsets == fake_pointer(8));
   }

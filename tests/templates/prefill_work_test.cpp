@@ -162,7 +162,8 @@ TEST_CASE("the last query stands at the last key, unless positions are given, " 
   arguments.queries.extent = 10;
   arguments.keys = {nullptr, keys.data(), 64};
   CHECK(work_of(arguments, 0).seqlen_q == 10);
-  CHECK(work_of(arguments, 0).seqlen_kv == 40);
+  // Rope columns of no extent leave no key.
+  CHECK(work_of(arguments, 0).seqlen_kv == (config::head_dim_rope > 0 ? 0 : 40));
   CHECK(work_of(arguments, 0).query_place == 30);
   arguments.key_positions = key_positions.data();
   CHECK(work_of(arguments, 0).query_place == 30);
@@ -181,7 +182,7 @@ TEST_CASE(
   arguments.queries.extent = 10;
   arguments.keys = {nullptr, keys.data(), 64};
   arguments.key_positions = key_positions.data();
-  arguments.sequence_extent = 1100;
+  arguments.rope_extent = 1100;
   CHECK(work_of(arguments, 0).query_place == 1100 - 10 - 990);
   CHECK(work_of(arguments, 0).seqlen_kv == 40);
 }
@@ -193,11 +194,13 @@ TEST_CASE("keys past the last query's are none where k has rope columns, " ATTNJ
   const Numbers cached = {27};
   const Numbers chunk = {16};
   const Numbers past_the_end = {48};
+  const Numbers before_the_first = {-1};
   PrefillArguments arguments = {};
   arguments.batch = 1;
   arguments.queries.extent = 10;
   arguments.keys = {nullptr, keys.data(), 64};
   arguments.query_positions = cached.data();
+  arguments.rope_extent = 128;
   CHECK(work_of(arguments, 0).query_place == 27);
   CHECK(work_of(arguments, 0).seqlen_kv == (has_rope ? 37 : 64));
   arguments.key_positions = chunk.data();
@@ -205,6 +208,12 @@ TEST_CASE("keys past the last query's are none where k has rope columns, " ATTNJ
   CHECK(work_of(arguments, 0).seqlen_kv == (has_rope ? 21 : 64));
   arguments.key_positions = past_the_end.data();
   CHECK(work_of(arguments, 0).seqlen_kv == (has_rope ? 0 : 64));
+  arguments.key_positions = before_the_first.data();
+  CHECK(work_of(arguments, 0).seqlen_kv == (has_rope ? 0 : 64));
+  // Lengths that reach past the rope's tensor do not lead outside it.
+  arguments.key_positions = chunk.data();
+  arguments.rope_extent = 20;
+  CHECK(work_of(arguments, 0).seqlen_kv == (has_rope ? 4 : 64));
 }
 
 TEST_CASE("rows are packed query-major, and lie where the strides say, " ATTNJIT_CASE_NAME) {
