@@ -44,6 +44,9 @@ bool has_registers_for_32_rows(const PrefillConfig& config) {
   if (config.head_dim_qk <= few_columns && config.head_dim_v <= few_columns) {
     return true;
   }
+  if (config.value_source == ValueSource::prefix_of_k && config.head_dim_qk > most_columns) {
+    return false;
+  }
   const bool is_plain = config.mask == MaskKind::none || config.mask == MaskKind::causal;
   const bool has_place_for_mask =
       is_plain || (config.head_dim_qk <= most_columns && !reads_memory(config.mask));

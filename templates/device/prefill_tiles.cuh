@@ -59,6 +59,9 @@ __device__ __forceinline__ KeyRows<config::rope_page_size> rope_rows(
 // Some key of a tile that is copied is visible, so its page is known.
 constexpr bool keys_follow = config::page_size == 0 || config::page_size % config::block_n == 0;
 
+// Beside wide keys there is no register for an address of values that steps.
+constexpr bool values_step = keys_follow && config::head_dim_qk <= 128;
+
 // Starts copying `columns` elements of each key of tile `tile`: block_n rows of `pitch`. Keys that
 // no row of the thread block may see become zeros without being read: they may be anything. A
 // thread copies the same columns of every rows_at_once-th row. Where it `steps`, which
@@ -111,7 +114,7 @@ __device__ __forceinline__ void copy_keys(
 __device__ __forceinline__ void copy_values(
     Element* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
     const SharedStorage& shared, int tile) {
-  copy_tile<config::head_dim_v, pitch_v, keys_follow>(
+  copy_tile<config::head_dim_v, pitch_v, values_step>(
       destination, key_rows(arguments, shared.work, arguments.v, arguments.v_strides), shared.tiles,
       tile);
 }

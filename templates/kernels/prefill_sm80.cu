@@ -248,10 +248,13 @@ __device__ __forceinline__ void process_shared_tiles(SharedStorage& shared,
   }
 }
 
+// With a block layout or an additive mask the assembler would spill to have room for more thread
+// blocks than one.
+constexpr int least_blocks = has_blocks || config::mask == MaskKind::materialized_additive ? 1 : 0;
+
 }  // namespace
 
-// With a block layout the assembler would spill to have room for more thread blocks than one.
-extern "C" __global__ void __launch_bounds__(num_threads, has_blocks ? 1 : 0)
+extern "C" __global__ void __launch_bounds__(num_threads, least_blocks)
     prefill_sm80(const __grid_constant__ PrefillArguments arguments) {
   extern __shared__ __align__(16) unsigned char shared_bytes[];
   SharedStorage& shared = *reinterpret_cast<SharedStorage*>(shared_bytes);

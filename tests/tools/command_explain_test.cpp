@@ -178,7 +178,7 @@ TEST_CASE("explain of both phases has the decodes and the prefills, each kind by
 }
 
 TEST_CASE("commands about decode refuse prefill by name") {
-  for (const std::string command : {"check", "bench", "tune"}) {
+  for (const std::string command : {"check", "tune"}) {
     const CommandOutput output = run_attnjit(command + " llama-3.1-8b --phases prefill");
     CHECK(output.exit_code == 2);
     CHECK(holds(output.err, "phases = prefill: this command knows only decode; fix: "));
@@ -191,9 +191,13 @@ TEST_CASE("another operation's descriptor is refused by name") {
   CHECK(output.exit_code == 3);
   CHECK(holds(output.err,
               "operation = merge_states: must be decode, prefill or prefill_kvcache here; fix: "));
-  const CommandOutput timed = run_attnjit(R"(bench '{"operation": "prefill_kvcache"}')");
+  const CommandOutput tuned = run_attnjit(R"(tune '{"operation": "prefill_kvcache"}')");
+  CHECK(tuned.exit_code == 3);
+  CHECK(holds(tuned.err, "operation = prefill_kvcache: must be decode here; fix: "));
+  const CommandOutput timed = run_attnjit(R"(bench '{"operation": "merge_states"}')");
   CHECK(timed.exit_code == 3);
-  CHECK(holds(timed.err, "operation = prefill_kvcache: must be decode here; fix: "));
+  CHECK(holds(timed.err,
+              "operation = merge_states: must be decode, prefill or prefill_kvcache here; fix: "));
 }
 
 TEST_CASE("a merge has one kernel, which src shows without --kernel") {
