@@ -84,6 +84,27 @@ bool looks_at(int head, int query_block, int key_block) {
   return (query_block + 2 * key_block + head) % 3 != 0;
 }
 
+struct CompressedRows {
+  std::vector<int> rows;
+  std::vector<int> columns;
+};
+
+CompressedRows compress_layout(int heads, int blocks) {
+  CompressedRows layout;
+  for (int head = 0; head < heads; ++head) {
+    for (int i = 0; i < blocks; ++i) {
+      layout.rows.push_back(static_cast<int>(layout.columns.size()));
+      for (int j = 0; j < blocks; ++j) {
+        if (looks_at(head, i, j)) {
+          layout.columns.push_back(j);
+        }
+      }
+    }
+    layout.rows.push_back(static_cast<int>(layout.columns.size()));
+  }
+  return layout;
+}
+
 TEST_CASE("flash_mla_prefill looks at the blocks of its layout, up to the diagonal") {
   constexpr int q_heads = 4;
   constexpr int kv_heads = 2;
@@ -124,25 +145,13 @@ TEST_CASE("flash_mla_prefill looks at the blocks of its layout, up to the diagon
   const auto result = download_values<std::uint16_t>(out, tensors.q.size(), stream.handle());
   CHECK(cosine_distance(result, compute(attention), q_heads) < 5e-6);
   // The same in compressed rows, equal to the bit.
-  std::vector<int> rows;
-  std::vector<int> columns;
-  for (int head = 0; head < kv_heads; ++head) {
-    for (int i = 0; i < blocks; ++i) {
-      rows.push_back(static_cast<int>(columns.size()));
-      for (int j = 0; j < blocks; ++j) {
-        if (looks_at(head, i, j)) {
-          columns.push_back(j);
-        }
-      }
-    }
-    rows.push_back(static_cast<int>(columns.size()));
-  }
-  const auto device_rows = make_device_buffer<int>(0, rows, stream.handle());
-  const auto device_columns = make_device_buffer<int>(0, columns, stream.handle());
+  const CompressedRows compressed = compress_layout(kv_heads, blocks);
+  const auto device_rows = make_device_buffer<int>(0, compressed.rows, stream.handle());
+  const auto device_columns = make_device_buffer<int>(0, compressed.columns, stream.handle());
   call.sparse_layout =
       contiguous_view(device_rows.data(), DataType::int32, {1, kv_heads, blocks + 1});
   call.sparse_columns = contiguous_view(device_columns.data(), DataType::int32,
-                                        {static_cast<std::int64_t>(columns.size())});
+                                        {static_cast<std::int64_t>(compressed.columns.size())});
   out.fill(0xff, stream.handle());
   flash_mla_prefill(*gpu_runtime().prepare_prefill(descriptor, 0), call, stream.handle());
   CHECK(download_values<std::uint16_t>(out, tensors.q.size(), stream.handle()) == result);
