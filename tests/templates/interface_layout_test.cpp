@@ -157,8 +157,8 @@ std::string prefill_assertions() {
          ATTNJIT_MEMBER(PrefillArguments, lse_strides) +
          ATTNJIT_MEMBER(PrefillArguments, k_strides) + ATTNJIT_MEMBER(PrefillArguments, v_strides) +
          ATTNJIT_MEMBER(PrefillArguments, k_rope) + ATTNJIT_MEMBER(PrefillArguments, rope_strides) +
-         ATTNJIT_MEMBER(PrefillArguments, rope_extent) +
-         ATTNJIT_MEMBER(PrefillArguments, queries) + ATTNJIT_MEMBER(PrefillArguments, keys) +
+         ATTNJIT_MEMBER(PrefillArguments, rope_extent) + ATTNJIT_MEMBER(PrefillArguments, queries) +
+         ATTNJIT_MEMBER(PrefillArguments, keys) +
          ATTNJIT_MEMBER(PrefillArguments, query_positions) +
          ATTNJIT_MEMBER(PrefillArguments, key_positions) +
          ATTNJIT_MEMBER(PrefillArguments, block_table) +

@@ -34,8 +34,8 @@ struct FlashMlaPrefillCall {
   TensorView q;  // [B, Hq, P, D]
   TensorView k;  // [B, Hk, keys, D]; P keys, or more: causal is then bottom-right aligned
   TensorView v;  // [B, Hk, keys, head_dim_v]
-  TensorView sparse_layout;  // uint8 [B|1, Hq|Hk|1, query blocks, key blocks], non-zero = looked
-                             // at; or compressed rows, int32 [B|1, Hq|Hk|1, query blocks + 1], of
+  TensorView sparse_layout;   // uint8 [B|1, Hq|Hk|1, query blocks, key blocks], non-zero = looked
+                              // at; or compressed rows, int32 [B|1, Hq|Hk|1, query blocks + 1], of
   TensorView sparse_columns;  // int32 [entries]: the key blocks of each row, ascending
   TensorView attn_mask;       // [B|1, Hq|1, P|1, at least keys]; in place of causal
   TensorView out;             // [B, Hq, P, head_dim_v]
