@@ -59,8 +59,10 @@ __device__ __forceinline__ KeyRows<config::rope_page_size> rope_rows(
 // Some key of a tile that is copied is visible, so its page is known.
 constexpr bool keys_follow = config::page_size == 0 || config::page_size % config::block_n == 0;
 
-// Beside wide keys there is no register for an address of values that steps.
-constexpr bool values_step = keys_follow && config::head_dim_qk <= 128;
+// Beside wide keys there is no register for an address of values that steps, but where the keys'
+// last columns, whose addresses do not, are apart.
+constexpr bool values_step =
+    keys_follow && (config::head_dim_qk <= 128 || config::head_dim_rope > 0);
 
 // Starts copying `columns` elements of each key of tile `tile`: block_n rows of `pitch`. Keys that
 // no row of the thread block may see become zeros without being read: they may be anything. A
