@@ -41,9 +41,10 @@ struct PrefillCall {
   TensorView query_positions;  // [batch]; optional, but for a paged k_rope: tokens cached before
   TensorView key_positions;    // [batch]; optional
   // Of a materialized mask [batch|1, num_q_heads|1, queries|1, keys], by the places of query and
-  // key in their request; keys past its end are hidden. Bits: uint8 [batch|1, num_q_heads|1,
-  // queries|1, bytes], key j is bit j % 8 of byte j / 8. Of a tree mask: bits as these, where bit d
-  // is the request's d-th query token's key; all keys before those are visible.
+  // key in their request; keys past its end are hidden, queries past it see nothing. Bits: uint8
+  // [batch|1, num_q_heads|1, queries|1, bytes], key j is bit j % 8 of byte j / 8. Of a tree mask:
+  // bits as these, where bit d is the request's d-th query token's key; all keys before those are
+  // visible.
   TensorView mask;
   TensorView prefix_lens;   // [batch]: keys that all queries see, of a prefix-LM mask
   TensorView q_segments;    // [total_q], or [batch, seqlen_q]; of a document mask
@@ -55,7 +56,7 @@ struct PrefillCall {
   TensorView block_mask;
   // In its place, the layout in compressed sparse rows: int32 [batch|1, num_q_heads|num_kv_heads|1,
   // query blocks + 1], into block_columns; and int32 [entries], the key blocks that a row looks at,
-  // ascending. Both contiguous.
+  // ascending.
   TensorView block_rows;
   TensorView block_columns;
   TensorView sinks;  // fp32 [num_q_heads], as of DecodeCall
