@@ -3,15 +3,16 @@
 #include "attnjit/flash_mla_prefill.hpp"
 
 #include <functional>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "attnjit/descriptor_validation.hpp"
 #include "catch.hpp"
+#include "flash_mla_code.hpp"
 
 namespace attnjit {
 namespace {
+
+using test::code_of;
 
 void* fake_pointer() {
   return reinterpret_cast<void*>(std::uintptr_t{0x1000});
@@ -58,18 +59,6 @@ void run_mha(const MhaKvCacheCall& call) {
   prefill->descriptor.kv_layout_tag = KvLayoutTag::hnd;
   prefill->descriptor.page_size = 64;
   mha_fwd_kvcache({prefill, nullptr}, call, nullptr);
-}
-
-std::optional<FlashMlaErrorCode> code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const FlashMlaError& error) {
-    const std::string message = error.what();
-    CHECK(message.find(to_string(error.code())) == 0);
-    CHECK(message.find("; fix: ") != std::string::npos);
-    return error.code();
-  }
-  return std::nullopt;
 }
 
 template <typename Call>

@@ -8,9 +8,12 @@
 
 #include "catch.hpp"
 #include "flash_mla_checks.hpp"
+#include "flash_mla_code.hpp"
 
 namespace attnjit {
 namespace {
+
+using test::code_of;
 
 // B 2, Hq 8, Hk 4, S 1, D 128, Nblk 3; lengths 130 and 64.
 struct Example {
@@ -37,19 +40,6 @@ struct Example {
     return call;
   }
 };
-
-template <typename Action>
-std::optional<FlashMlaErrorCode> code_of(Action&& action) {
-  try {
-    action();
-  } catch (const FlashMlaError& error) {
-    const std::string message = error.what();
-    CHECK(message.find(to_string(error.code())) == 0);
-    CHECK(message.find("; fix: ") != std::string::npos);
-    return error.code();
-  }
-  return std::nullopt;
-}
 
 std::optional<FlashMlaErrorCode> metadata_code(const Example& example) {
   return code_of([&] { example.metadata(); });

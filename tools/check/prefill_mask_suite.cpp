@@ -13,11 +13,6 @@ std::string named(std::string_view prefix, std::string_view name) {
   return std::string(prefix) + std::string(name);
 }
 
-AttentionDescriptor with_mask(AttentionDescriptor descriptor, MaskKind mask) {
-  descriptor.mask = mask;
-  return descriptor;
-}
-
 AttentionDescriptor with_window(AttentionDescriptor descriptor, int left, int right) {
   descriptor.mask = MaskKind::sliding_window;
   descriptor.window_left = left;

@@ -21,11 +21,6 @@ AttentionDescriptor with_dims(AttentionDescriptor descriptor, int head_dim_qk, i
   return descriptor;
 }
 
-AttentionDescriptor with_mask(AttentionDescriptor descriptor, MaskKind mask) {
-  descriptor.mask = mask;
-  return descriptor;
-}
-
 AttentionDescriptor with_pages(AttentionDescriptor descriptor, int page_size, KvLayoutTag tag) {
   descriptor.page_size = page_size;
   descriptor.kv_layout_tag = tag;
@@ -219,6 +214,11 @@ AttentionDescriptor paged_descriptor(int num_q_heads, int num_kv_heads, int head
   descriptor.operation = Operation::prefill_kvcache;
   descriptor.kv_layout = KvLayout::paged;
   return with_pages(descriptor, 64, KvLayoutTag::nhd);
+}
+
+AttentionDescriptor with_mask(AttentionDescriptor descriptor, MaskKind mask) {
+  descriptor.mask = mask;
+  return descriptor;
 }
 
 PrefillCase& add_prefill_case(std::vector<PrefillSuiteCase>& suite, const std::string& group,

@@ -30,6 +30,9 @@ Lengths mixed_lengths();
 AttentionDescriptor ragged_descriptor(int num_q_heads, int num_kv_heads, int head_dim);
 AttentionDescriptor paged_descriptor(int num_q_heads, int num_kv_heads, int head_dim);
 
+// The same call under another mask that needs no parameter.
+AttentionDescriptor with_mask(AttentionDescriptor descriptor, MaskKind mask);
+
 // Adds a case and returns it, for what is special about it. Its seed counts the cases.
 PrefillCase& add_prefill_case(std::vector<PrefillSuiteCase>& suite, const std::string& group,
                               const AttentionDescriptor& descriptor, const Lengths& lengths);
