@@ -31,6 +31,20 @@ bool reads_keys(Operation operation) {
   return operation != Operation::append_kv_cache && operation != Operation::merge_states;
 }
 
+bool has_rope(D d) {
+  return d.operation == Operation::mla_prefill_rope;
+}
+
+// What the rope's columns of k are multiplied with is q's, of 16 bits.
+bool rope_type_fits(D d) {
+  return is_fp8(d.dtype_rope) || d.dtype_rope == (is_fp8(d.dtype_q) ? DataType::bf16 : d.dtype_q);
+}
+
+bool has_block_scales(D d) {
+  return d.scales_q == ScaleGrain::per_block || d.scales_kv == ScaleGrain::per_block ||
+         d.scales_rope == ScaleGrain::per_block;
+}
+
 bool is_token_sparse(Operation operation) {
   return operation == Operation::sparse_mla_decode || operation == Operation::sparse_mla_prefill;
 }
@@ -199,8 +213,27 @@ const std::array legality = {
                    [](D d) { return d.scales_q != ScaleGrain::none && !is_fp8(d.dtype_q); }},
     DescriptorRule{"scales_kv", "must be none unless the KV cache is fp8", "remove scales_kv",
                    [](D d) { return d.scales_kv != ScaleGrain::none && !is_fp8(d.dtype_kv); }},
+    DescriptorRule{"dtype_rope",
+                   "must be the type of q, bf16 under an fp8 q, or fp8, for mla_prefill_rope",
+                   "store the rope's columns in one of these",
+                   [](D d) { return has_rope(d) && !rope_type_fits(d); }},
+    DescriptorRule{"dtype_rope", "must be bf16 unless the operation is mla_prefill_rope",
+                   "remove dtype_rope: k has all columns",
+                   [](D d) { return !has_rope(d) && d.dtype_rope != DataType::bf16; }},
+    DescriptorRule{"q_rope_apart", "must be false unless the operation is mla_prefill_rope",
+                   "remove q_rope_apart: q has all columns",
+                   [](D d) { return !has_rope(d) && d.q_rope_apart; }},
+    DescriptorRule{"scales_rope", "must be none unless k_rope is fp8", "remove scales_rope",
+                   [](D d) { return d.scales_rope != ScaleGrain::none && !is_fp8(d.dtype_rope); }},
     DescriptorRule{"scales_out", "must be none unless out is fp8", "remove scales_out",
                    [](D d) { return d.scales_out != ScaleGrain::none && !is_fp8(d.dtype_out); }},
+    DescriptorRule{"scale_block",
+                   "must be a positive multiple of 8 if scales are per_block, else 0",
+                   "give the columns that share a scale, or remove scale_block",
+                   [](D d) {
+                     return has_block_scales(d) ? d.scale_block < 8 || d.scale_block % 8 != 0
+                                                : d.scale_block != 0;
+                   }},
 };
 
 const std::array support = {
@@ -213,19 +246,34 @@ const std::array support = {
                             d.operation != Operation::append_kv_cache &&
                             d.operation != Operation::merge_states;
                    }},
-    DescriptorRule{"dtype_q", "only bf16 and fp16 are served", "cast q to bf16 or fp16",
-                   [](D d) { return !is_half(d.dtype_q); }},
-    DescriptorRule{"dtype_kv", "must equal dtype_q for an operation that reads keys",
-                   "store the KV cache in the type of q",
-                   [](D d) { return reads_keys(d.operation) && d.dtype_kv != d.dtype_q; }},
+    DescriptorRule{"dtype_q", "only bf16, fp16 and, by prefill, fp8_e4m3 are served",
+                   "cast q to bf16 or fp16",
+                   [](D d) {
+                     return !is_half(d.dtype_q) &&
+                            !(is_prefill(d.operation) && d.dtype_q == DataType::fp8_e4m3);
+                   }},
+    DescriptorRule{"dtype_kv", "must equal dtype_q for decode",
+                   "store the KV cache in the type of q, or use operation prefill_kvcache",
+                   [](D d) {
+                     return reads_keys(d.operation) && !is_prefill(d.operation) &&
+                            d.dtype_kv != d.dtype_q;
+                   }},
+    DescriptorRule{"dtype_kv",
+                   "must equal dtype_q, or be fp8 under a q of bf16 or fp8_e4m3, for prefill",
+                   "store the KV cache in the type of q, or cast q to bf16",
+                   [](D d) {
+                     return is_prefill(d.operation) && d.dtype_kv != d.dtype_q &&
+                            !(is_fp8(d.dtype_kv) && d.dtype_q != DataType::fp16);
+                   }},
     DescriptorRule{"dtype_kv", "must equal dtype_q or be fp8 for append_kv_cache",
                    "store the KV cache in the type of the new K and V, or in fp8",
                    [](D d) {
                      return d.operation == Operation::append_kv_cache && d.dtype_kv != d.dtype_q &&
                             !is_fp8(d.dtype_kv);
                    }},
-    DescriptorRule{"dtype_out", "must equal dtype_q", "ask for the type of q and cast afterwards",
-                   [](D d) { return d.dtype_out != d.dtype_q; }},
+    DescriptorRule{"dtype_out", "must equal dtype_q unless the operation is a prefill",
+                   "ask for the type of q and cast afterwards",
+                   [](D d) { return !is_prefill(d.operation) && d.dtype_out != d.dtype_q; }},
     DescriptorRule{
         "mask",
         "only none, causal, sliding_window, materialized_bool and materialized_additive are served "
@@ -252,13 +300,19 @@ const std::array support = {
                    }},
     DescriptorRule{"sparsity", "only none is served by decode", "use a materialized mask",
                    [](D d) { return !is_prefill(d.operation) && d.sparsity == Sparsity::block; }},
-    DescriptorRule{"scales_kv", "only none, per_tensor and per_head are served",
+    DescriptorRule{"scales_kv", "only none, per_tensor and per_head are served by append_kv_cache",
                    "give a scale per head, or none",
                    [](D d) {
-                     return d.scales_kv != ScaleGrain::none &&
+                     return d.operation == Operation::append_kv_cache &&
+                            d.scales_kv != ScaleGrain::none &&
                             d.scales_kv != ScaleGrain::per_tensor &&
                             d.scales_kv != ScaleGrain::per_head;
                    }},
+    DescriptorRule{
+        "scales_out", "only none and per_tensor are served", "give one scale for all of out",
+        [](D d) {
+          return d.scales_out != ScaleGrain::none && d.scales_out != ScaleGrain::per_tensor;
+        }},
 };
 
 }  // namespace

@@ -38,7 +38,10 @@ bool reads_memory(MaskKind mask) {
 bool has_registers_for_32_rows(const PrefillConfig& config) {
   constexpr int few_columns = 96;
   constexpr int most_columns = 128;
-  if (config.head_dim_v > most_columns || config.mask == MaskKind::materialized_additive) {
+  const bool converts = size_bytes(config.dtype_q) == 1 || size_bytes(config.dtype_kv) == 1 ||
+                        size_bytes(config.dtype_rope) == 1 || size_bytes(config.dtype_out) == 1;
+  if (converts || config.head_dim_v > most_columns ||
+      config.mask == MaskKind::materialized_additive) {
     return false;
   }
   if (config.head_dim_qk <= few_columns && config.head_dim_v <= few_columns) {
@@ -88,13 +91,23 @@ int bounded_window(int keys) {
 
 PrefillConfig config_for(const AttentionDescriptor& descriptor) {
   PrefillConfig config;
-  config.dtype = descriptor.dtype_q;
+  // Every fp8 value is a bf16 value.
+  config.dtype = size_bytes(descriptor.dtype_q) == 2 ? descriptor.dtype_q : DataType::bf16;
+  config.dtype_q = descriptor.dtype_q;
+  config.dtype_kv = descriptor.dtype_kv;
+  config.dtype_out = descriptor.dtype_out;
+  config.scales_q = descriptor.scales_q;
+  config.scales_kv = descriptor.scales_kv;
+  config.scale_block = descriptor.scale_block;
   config.head_dim_qk = descriptor.head_dim_qk;
   config.head_dim_v = descriptor.head_dim_v;
   config.q_per_kv = descriptor.q_per_kv();
   if (descriptor.operation == Operation::mla_prefill_rope) {
     config.head_dim_rope = descriptor.head_dim_qk - descriptor.head_dim_v;
     config.rope_page_size = descriptor.page_size;
+    config.dtype_rope = descriptor.dtype_rope;
+    config.scales_rope = descriptor.scales_rope;
+    config.q_rope_apart = descriptor.q_rope_apart;
   } else {
     config.page_size = descriptor.page_size;
   }

@@ -65,6 +65,36 @@ int shared_memory_bytes(const SeesawDecodeConfig& config) {
   return round_up(tiles + queries + maxima_and_sums + barriers, swizzle_bytes) + swizzle_bytes;
 }
 
+namespace {
+
+bool is_fp8(DataType type) {
+  return size_bytes(type) == 1;
+}
+
+bool is_one_number(ScaleGrain grain) {
+  return grain == ScaleGrain::per_tensor || grain == ScaleGrain::per_head;
+}
+
+// As SharedScales in device/prefill_scales.cuh.
+int scale_bytes(const PrefillConfig& config) {
+  const bool has_block = is_one_number(config.scales_q) || is_one_number(config.scales_kv);
+  const int rows = config.scales_q == ScaleGrain::per_token ? config.block_m : 0;
+  const int keys = config.scales_kv == ScaleGrain::per_token ? config.block_n : 0;
+  return (has_block ? 16 : 0) + (rows + 2 * keys) * 4;
+}
+
+// A tile of keys or of values, as they lie in memory, until they are converted.
+int staged_bytes(const PrefillConfig& config) {
+  const int columns = config.head_dim_qk - config.head_dim_rope;
+  const bool is_separate = config.value_source == ValueSource::separate;
+  const int keys = (is_fp8(config.dtype_kv) ? columns : 0) +
+                   (is_fp8(config.dtype_rope) ? config.head_dim_rope : 0);
+  const int values = is_fp8(config.dtype_kv) && is_separate ? config.head_dim_v : 0;
+  return config.block_n * std::max(keys, values);
+}
+
+}  // namespace
+
 int shared_memory_bytes(const PrefillConfig& config) {
   constexpr int place_bytes = 96;  // PrefillWork and VisibleTiles
   const bool is_prefix = config.value_source == ValueSource::prefix_of_k;
@@ -75,7 +105,8 @@ int shared_memory_bytes(const PrefillConfig& config) {
   const int tiles = (config.block_m + config.block_n) * pitch_qk +
                     config.block_n * (is_prefix ? pitch_qk : pitch_out);
   const int elements = std::max(tiles, config.block_m * pitch_out);
-  return elements * size_bytes(config.dtype) + place_bytes;
+  return elements * size_bytes(config.dtype) + place_bytes + scale_bytes(config) +
+         staged_bytes(config);
 }
 
 }  // namespace attnjit

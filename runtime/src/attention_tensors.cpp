@@ -72,6 +72,12 @@ kernel_interface::MaskStrides mask_strides(const TensorView& mask) {
           broadcast_stride(mask, 3)};
 }
 
+kernel_interface::QueryStrides query_strides(const TensorView& view) {
+  return view.rank == 3
+             ? kernel_interface::QueryStrides{0, view.strides[0], view.strides[1]}
+             : kernel_interface::QueryStrides{view.strides[0], view.strides[1], view.strides[2]};
+}
+
 int bounded_extent(std::int64_t extent) {
   return static_cast<int>(std::min<std::int64_t>(extent, INT32_MAX));
 }

@@ -44,6 +44,9 @@ std::int64_t broadcast_stride(const TensorView& view, std::size_t dimension);
 // Of [batch|1, heads|1, queries|1, keys].
 kernel_interface::MaskStrides mask_strides(const TensorView& mask);
 
+// Of [total_q, num_q_heads, columns], or [batch, seqlen_q, num_q_heads, columns].
+kernel_interface::QueryStrides query_strides(const TensorView& view);
+
 // An extent that a kernel counts in 32 bits.
 int bounded_extent(std::int64_t extent);
 

@@ -41,6 +41,10 @@ std::int64_t pages_of(const TensorView& cache) {
   return cache.shape.at(cache.rank == 5 ? 1 : 0);
 }
 
+std::size_t head_dimension(const TensorView& cache, KvLayoutTag tag) {
+  return cache_dimensions(cache, tag).head;
+}
+
 kernel_interface::CacheStrides cache_strides(const TensorView& cache, KvLayoutTag tag) {
   const CacheDimensions at = cache_dimensions(cache, tag);
   return {cache.rank == 5 ? cache.strides[0] : 0, cache.strides.at(at.page),

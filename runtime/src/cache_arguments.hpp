@@ -1,6 +1,7 @@
 // Views of paged caches: their checks and what kernels take of them. Pure functions; thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -19,6 +20,9 @@ bool check_cache(TensorChecks& checks, std::string_view name, const TensorView& 
 
 // Of a cache that was checked: the pages of a pool.
 std::int64_t pages_of(const TensorView& cache);
+
+// Where the heads of a cache of this tag stand.
+std::size_t head_dimension(const TensorView& cache, KvLayoutTag tag);
 
 // Of a cache that was checked.
 kernel_interface::CacheStrides cache_strides(const TensorView& cache, KvLayoutTag tag);

@@ -8,6 +8,7 @@
 
 #include "attention_tensors.hpp"
 #include "prefill_keys.hpp"
+#include "prefill_scales.hpp"
 #include "tensor_checks.hpp"
 
 namespace attnjit {
@@ -39,8 +40,18 @@ void check_queries(TensorChecks& checks, const AttentionDescriptor& descriptor,
                    const PrefillCall& call, std::int64_t batch) {
   const int heads = descriptor.num_q_heads;
   constexpr std::int64_t any = TensorChecks::any;
+  const int rope = descriptor.q_rope_apart ? descriptor.head_dim_qk - descriptor.head_dim_v : 0;
+  const int columns = descriptor.head_dim_qk - rope;
+  if (rope == 0) {
+    require_absent(checks, "q_rope", call.q_rope, "q has all columns",
+                   "leave it out, or prepare a descriptor with q_rope_apart");
+  }
   if (is_ragged(call.q)) {
-    check_rows(checks, "q", call.q, descriptor.dtype_q, {any, heads, descriptor.head_dim_qk});
+    check_rows(checks, "q", call.q, descriptor.dtype_q, {any, heads, columns});
+    if (rope > 0) {
+      check_rows(checks, "q_rope", call.q_rope, descriptor.dtype_rope,
+                 {call.q.shape[0], heads, rope});
+    }
     check_output(checks, "out", call.out, descriptor.dtype_out,
                  {call.q.shape[0], heads, descriptor.head_dim_v});
     if (call.lse.data != nullptr &&
@@ -52,7 +63,11 @@ void check_queries(TensorChecks& checks, const AttentionDescriptor& descriptor,
                    "leave it out, or pass a dense q");
     return;
   }
-  check_rows(checks, "q", call.q, descriptor.dtype_q, {any, any, heads, descriptor.head_dim_qk});
+  check_rows(checks, "q", call.q, descriptor.dtype_q, {any, any, heads, columns});
+  if (rope > 0) {
+    check_rows(checks, "q_rope", call.q_rope, descriptor.dtype_rope,
+               {batch, call.q.shape[1], heads, rope});
+  }
   check_output(checks, "out", call.out, descriptor.dtype_out,
                {batch, call.q.shape[1], heads, descriptor.head_dim_v});
   if (call.lse.data != nullptr &&
@@ -197,11 +212,6 @@ RequestTokens query_tokens(const PrefillCall& call) {
           is_ragged(call.q) ? 0 : bounded_extent(call.q.shape[1])};
 }
 
-QueryStrides query_strides(const TensorView& view) {
-  return is_ragged(view) ? QueryStrides{0, view.strides[0], view.strides[1]}
-                         : QueryStrides{view.strides[0], view.strides[1], view.strides[2]};
-}
-
 // Of [num_q_heads, total_q], or [batch, num_q_heads, seqlen_q].
 QueryStrides lse_strides(const TensorView& lse) {
   return lse.rank == 2 ? QueryStrides{0, lse.strides[1], lse.strides[0]}
@@ -262,6 +272,7 @@ void check_prefill_call(const AttentionDescriptor& descriptor, const PrefillCall
       check_numbers(checks, name, *view, DataType::int32, {batch});
     }
   }
+  check_prefill_scales(checks, descriptor, call, batch);
   check_mask_inputs(checks, descriptor, call, batch);
   check_modifiers(checks, descriptor, call);
   check_blocks(checks, descriptor, call, batch);
@@ -276,11 +287,14 @@ PrefillArguments make_prefill_arguments(const AttentionDescriptor& descriptor,
   arguments.q = call.q.data;
   arguments.out = call.out.data;
   arguments.lse = static_cast<float*>(call.lse.data);
+  arguments.q_rope = call.q_rope.data;
   arguments.q_strides = query_strides(call.q);
+  arguments.q_rope_strides = query_strides(call.q_rope);
   arguments.out_strides = query_strides(call.out);
   arguments.lse_strides = lse_strides(call.lse);
   arguments.queries = query_tokens(call);
   set_prefill_keys(descriptor, call, arguments);
+  set_prefill_scales(descriptor, call, arguments);
   arguments.query_positions = static_cast<const int*>(call.query_positions.data);
   arguments.key_positions = static_cast<const int*>(call.key_positions.data);
   arguments.mask = make_mask(descriptor, call);

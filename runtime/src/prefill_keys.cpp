@@ -81,16 +81,16 @@ void check_rope(TensorChecks& checks, const AttentionDescriptor& descriptor,
   bool fits = false;
   switch (descriptor.kv_layout_tag) {
     case KvLayoutTag::hnd:
-      fits = check_rows(checks, "k_rope", rope, descriptor.dtype_kv, {any, 1, page, any});
+      fits = check_rows(checks, "k_rope", rope, descriptor.dtype_rope, {any, 1, page, any});
       break;
     case KvLayoutTag::nhd:
-      fits = check_rows(checks, "k_rope", rope, descriptor.dtype_kv, {any, page, 1, any});
+      fits = check_rows(checks, "k_rope", rope, descriptor.dtype_rope, {any, page, 1, any});
       break;
     case KvLayoutTag::bhsd:
-      fits = check_rows(checks, "k_rope", rope, descriptor.dtype_kv, {batch, 1, any, any});
+      fits = check_rows(checks, "k_rope", rope, descriptor.dtype_rope, {batch, 1, any, any});
       break;
     default:
-      fits = check_rows(checks, "k_rope", rope, descriptor.dtype_kv, {batch, any, 1, any});
+      fits = check_rows(checks, "k_rope", rope, descriptor.dtype_rope, {batch, any, 1, any});
   }
   if (fits) {
     checks.require_some("k_rope", rope,
@@ -146,7 +146,17 @@ void check_prefill_keys(TensorChecks& checks, const AttentionDescriptor& descrip
   }
 }
 
-namespace {
+std::size_t key_head_dimension(const AttentionDescriptor& descriptor, const TensorView& keys) {
+  switch (key_layout_tag(descriptor)) {
+    case KvLayoutTag::thd:
+    case KvLayoutTag::bhsd:
+      return 1;
+    case KvLayoutTag::bshd:
+      return 2;
+    default:
+      return head_dimension(keys, key_layout_tag(descriptor));
+  }
+}
 
 CacheStrides key_strides(const AttentionDescriptor& descriptor, const TensorView& keys) {
   switch (key_layout_tag(descriptor)) {
@@ -161,20 +171,24 @@ CacheStrides key_strides(const AttentionDescriptor& descriptor, const TensorView
   }
 }
 
+CacheStrides rope_strides(const AttentionDescriptor& descriptor, const TensorView& rope) {
+  const std::int64_t row = rope.strides.at(rope_token_dimension(descriptor));
+  return reads_pages(descriptor) ? CacheStrides{0, rope.strides[0], 0, row}
+                                 : CacheStrides{rope.strides[0], 0, 0, row};
+}
+
+namespace {
+
 void set_rope(const AttentionDescriptor& descriptor, const PrefillCall& call,
               PrefillArguments& arguments) {
   const TensorView& rope = call.k_rope;
   const std::int64_t first_column = rope.shape[3] - rope_columns(descriptor);
-  arguments.k_rope =
-      static_cast<const unsigned char*>(rope.data) + first_column * size_bytes(descriptor.dtype_kv);
-  const std::size_t tokens = rope_token_dimension(descriptor);
-  if (reads_pages(descriptor)) {
-    arguments.rope_strides = {0, rope.strides[0], 0, rope.strides.at(tokens)};
-    arguments.rope_extent = bounded_extent(call.block_table.shape[1] * descriptor.page_size);
-  } else {
-    arguments.rope_strides = {rope.strides[0], 0, 0, rope.strides.at(tokens)};
-    arguments.rope_extent = bounded_extent(rope.shape.at(tokens));
-  }
+  arguments.k_rope = static_cast<const unsigned char*>(rope.data) +
+                     first_column * size_bytes(descriptor.dtype_rope);
+  arguments.rope_strides = rope_strides(descriptor, rope);
+  arguments.rope_extent =
+      bounded_extent(reads_pages(descriptor) ? call.block_table.shape[1] * descriptor.page_size
+                                             : rope.shape.at(rope_token_dimension(descriptor)));
 }
 
 }  // namespace

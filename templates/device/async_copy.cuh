@@ -1,5 +1,5 @@
-// cp.async: 16-byte copies from global to shared memory that bypass registers and L1. PTX ISA
-// 9.7.9.25.3, "Non-bulk copy".
+// cp.async: copies from global to shared memory that bypass registers, and those of 16 bytes L1.
+// PTX ISA 9.7.9.25.3, "Non-bulk copy".
 #pragma once
 
 #include "device/shared_address.cuh"
@@ -17,6 +17,13 @@ __device__ __forceinline__ void copy_async_16(unsigned destination, const void* 
                                               bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source),
                "r"(valid ? 16 : 0)
+               : "memory");
+}
+
+// The same of 8 bytes.
+__device__ __forceinline__ void copy_async_8(void* destination, const void* source, bool valid) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_address(destination)),
+               "l"(source), "r"(valid ? 8 : 0)
                : "memory");
 }
 

@@ -18,5 +18,6 @@ enum class MaskKind {
   materialized_bits
 };
 enum class ScoreModifier { none, softcap, alibi };
+enum class ScaleGrain { none, per_tensor, per_head, per_token, per_block };
 enum class KvCopy { tensor, gather };
 enum class PartialOrder { rows, accumulators, transposed };

@@ -47,21 +47,21 @@ row_modifier(const attnjit::kernel_interface::PrefillArguments& arguments, const
   return modifier;
 }
 
-// From a product of q and k to a score, which is in units of log2 once multiplied by
-// softmax_factor.
+// From a product of q and k, which `scale` makes a score, to one that is in units of log2 once
+// multiplied by softmax_factor.
 __device__ __forceinline__ float modified_score(
     const attnjit::kernel_interface::PrefillArguments& arguments, const RowModifier& modifier,
-    int key, float product) {
+    float scale, int key, float product) {
   if constexpr (config::score_modifier == ScoreModifier::softcap) {
     const float cap = arguments.mask.softcap;
-    return cap * log2_e * accurate_tanh(product * arguments.softmax_scale / cap);
+    return cap * log2_e * accurate_tanh(product * scale / cap);
   } else if constexpr (config::score_modifier == ScoreModifier::alibi) {
     const int distance = modifier.query_place - key;
-    return product * (arguments.softmax_scale * log2_e) -
+    return product * (scale * log2_e) -
            modifier.slope * static_cast<float>(distance < 0 ? -distance : distance);
   } else if constexpr (softmax_scales) {
-    return arguments.softmax_scale < 0.0f ? -product : product;
+    return scale < 0.0f ? -product : product;
   } else {
-    return product * (arguments.softmax_scale * log2_e);
+    return product * (scale * log2_e);
   }
 }

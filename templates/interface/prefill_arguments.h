@@ -38,19 +38,38 @@ struct PrefillMask {
   int key_blocks;
 };
 
+// fp32 scales of an fp8 tensor; null: all are 1. A stride is 0 where one scale serves all. Those of
+// one per tensor or head lie at batch * b + head * kv_head; those of blocks of columns follow one
+// another behind their row's.
+struct QueryScales {
+  const float* scales;
+  QueryStrides strides;
+};
+struct KeyScales {
+  const float* scales;
+  CacheStrides strides;
+};
+
 struct PrefillArguments {
   const void* q;
+  const void* q_rope;  // last columns of q; unused if q has all columns
   const void* k;
   const void* v;       // unused if v is a prefix of k
   const void* k_rope;  // last columns of k, one head for all; unused if k has all columns
   void* out;
   float* lse;  // null if not wanted
   QueryStrides q_strides;
+  QueryStrides q_rope_strides;
   QueryStrides out_strides;
   QueryStrides lse_strides;
   CacheStrides k_strides;  // contiguous keys: batch, head and row only
   CacheStrides v_strides;
   CacheStrides rope_strides;
+  QueryScales q_scales;
+  KeyScales k_scales;
+  KeyScales v_scales;  // unused if v is a prefix of k
+  KeyScales rope_scales;
+  const float* out_scale;  // what is stored times it is the result; null: 1
   RequestTokens queries;
   RequestTokens keys;
   // [batch], of the first query; null: the last query's key is the last, of rope_extent keys or,

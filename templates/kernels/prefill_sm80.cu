@@ -9,6 +9,7 @@
 
 #include "device/async_copy.cuh"
 #include "device/attention_sink.cuh"
+#include "device/fp8_numeric.cuh"
 #include "device/mma_sm80.cuh"
 #include "device/opaque_value.cuh"
 #include "device/prefill_block.cuh"
@@ -73,9 +74,12 @@ __device__ __forceinline__ void compute_scores(const Element* q, const Element* 
 // Products to scores, which are -inf where a row does not see a key.
 template <bool is_full>
 __device__ __forceinline__ void finish_scores(const PrefillArguments& arguments,
-                                              const PrefillWork& work, const Position& at, int tile,
-                                              Scores& scores) {
-  const int first_key = tile * config::block_n + at.lane % 4 * 2;
+                                              const SharedStorage& shared, const Position& at,
+                                              int tile, Scores& scores) {
+  const PrefillWork& work = shared.work;
+  const float scale = score_scale(arguments, shared);
+  const int tile_key = at.lane % 4 * 2;
+  const int first_key = tile * config::block_n + tile_key;
   // Over the main loop, what each row sees would take registers that there are not.
   const int first_row = opaque(work.first_row + at.first_row + at.lane / 4);
 #pragma unroll
@@ -84,6 +88,7 @@ __device__ __forceinline__ void finish_scores(const PrefillArguments& arguments,
     for (int half = 0; half < 2; ++half) {
       const int row = first_row + i * 16 + half * 8;
       const RowModifier modifier = row_modifier(arguments, work, row);
+      const float own_scale = row_scale(shared, row - work.first_row);
       RowMask view = {};
       if constexpr (!is_full)
         view = row_mask(arguments, work, row);
@@ -93,7 +98,9 @@ __device__ __forceinline__ void finish_scores(const PrefillArguments& arguments,
         for (int c = 0; c < 2; ++c) {
           const int key = first_key + j * 8 + c;
           float& score = scores[i][j][half * 2 + c];
-          score = modified_score(arguments, modifier, key, score);
+          if constexpr (has_row_scales || has_key_scales)
+            score *= own_scale * key_scale(shared, tile_key + j * 8 + c);
+          score = modified_score(arguments, modifier, scale, key, score);
           if constexpr (!is_full)
             score = masked_score(arguments, work, view, key, score);
         }
@@ -110,11 +117,11 @@ __device__ __forceinline__ void compute_probabilities(const PrefillArguments& ar
   Scores scores;
   compute_scores(shared.elements, k, at, scores);
   if (tile.is_full)
-    finish_scores<true>(arguments, shared.work, at, tile.index, scores);
+    finish_scores<true>(arguments, shared, at, tile.index, scores);
   else
-    finish_scores<false>(arguments, shared.work, at, tile.index, scores);
-  update_softmax(scores, softmax_factor(arguments.softmax_scale), sums);
-  pack_probabilities(scores, probabilities);
+    finish_scores<false>(arguments, shared, at, tile.index, scores);
+  update_softmax(scores, softmax_factor(score_scale(arguments, shared)), sums);
+  pack_probabilities(shared, at, scores, probabilities);
 }
 
 __device__ __forceinline__ void accumulate_output(const Element* v, const Position& at,
@@ -138,6 +145,18 @@ __device__ __forceinline__ void accumulate_output(const Element* v, const Positi
   }
 }
 
+using Output = Stored<config::dtype_out>;
+using OutputChunk = Chunk<config::dtype_out>;  // of 8 columns
+
+__device__ __forceinline__ void store_pair(Output* place, float low, float high) {
+  if constexpr (is_fp8<config::dtype_out>) {
+    *reinterpret_cast<unsigned short*>(place) =
+        static_cast<unsigned short>(pack_fp8_pair<config::dtype_out>(low, high));
+  } else {
+    *reinterpret_cast<unsigned*>(place) = pack_pair<config::dtype_out>(low, high);
+  }
+}
+
 // Divides by the sums, rounds, and puts the rows of this warp into shared memory; writes their LSE.
 __device__ __forceinline__ void finish_rows(SharedStorage& shared,
                                             const PrefillArguments& arguments,
@@ -156,14 +175,16 @@ __device__ __forceinline__ void finish_rows(SharedStorage& shared,
       const float sink =
           is_row ? load_sink<config::has_sinks>(arguments.sinks, head_of(work, row)) : 0.0f;
       const float scale =
-          sees_nothing ? 0.0f
-                       : reciprocal_approximate(denominator<config::has_sinks>(sink, maximum, sum));
-      Element* out = shared.elements + tile_row * pitch_out + at.first_column + at.lane % 4 * 2;
+          sees_nothing
+              ? 0.0f
+              : reciprocal_approximate(denominator<config::has_sinks>(sink, maximum, sum)) *
+                    output_scale(arguments, shared);
+      Output* out = reinterpret_cast<Output*>(shared.elements) + tile_row * pitch_out +
+                    at.first_column + at.lane % 4 * 2;
 #pragma unroll
-      for (int j = 0; j < value_tiles; ++j) {
-        *reinterpret_cast<unsigned*>(out + j * 8) = pack_pair<config::dtype>(
-            sums.out[i][j][half * 2] * scale, sums.out[i][j][half * 2 + 1] * scale);
-      }
+      for (int j = 0; j < value_tiles; ++j)
+        store_pair(out + j * 8, sums.out[i][j][half * 2] * scale,
+                   sums.out[i][j][half * 2 + 1] * scale);
       if (is_row && at.first_column == 0 && at.lane % 4 == 0 && arguments.lse != nullptr) {
         arguments.lse[row_offset(arguments.lse_strides, work, row)] =
             sees_nothing ? negative_infinity() : (maximum + log2_approximate(sum)) * ln_2;
@@ -181,9 +202,10 @@ __device__ __forceinline__ void store_output(const SharedStorage& shared,
     const int row = work.first_row + i / chunks;
     const int column = i % chunks * 8;
     if (row < work.num_rows) {
-      *reinterpret_cast<uint4*>(static_cast<Element*>(arguments.out) +
-                                row_offset(arguments.out_strides, work, row) + column) =
-          *reinterpret_cast<const uint4*>(shared.elements + i / chunks * pitch_out + column);
+      *reinterpret_cast<OutputChunk*>(static_cast<Output*>(arguments.out) +
+                                      row_offset(arguments.out_strides, work, row) + column) =
+          *reinterpret_cast<const OutputChunk*>(reinterpret_cast<const Output*>(shared.elements) +
+                                                i / chunks * pitch_out + column);
     }
   }
 }
@@ -203,13 +225,16 @@ __device__ __forceinline__ void process_tiles(SharedStorage& shared,
   commit_copies();
   while (tile.index < tiles.end_tile) {
     wait_for_copies<0>();
+    convert_keys(k, arguments, shared, tile.index);
     __syncthreads();  // this tile's keys have arrived for all; the values before are no longer read
     copy_values(v, arguments, shared, tile.index);
     commit_copies();
     Probabilities probabilities;
     compute_probabilities(arguments, shared, k, at, tile, sums, probabilities);
+    const int values_tile = tile.index;
     tile = walk.find(arguments, work, tiles, tile.index + 1);
     wait_for_copies<0>();
+    convert_values(v, arguments, shared, values_tile);
     __syncthreads();  // the values have arrived for all; the keys are no longer read
     if (tile.index < tiles.end_tile)
       copy_keys(k, arguments, shared, tile.index);
@@ -232,14 +257,15 @@ __device__ __forceinline__ void process_shared_tiles(SharedStorage& shared,
   commit_copies();
   while (tile.index < tiles.end_tile) {
     const FoundTile next = walk.find(arguments, work, tiles, tile.index + 1);
+    Element* k = shared.elements + first_key_element + buffer * key_elements;
     wait_for_copies<0>();
+    convert_keys(k, arguments, shared, tile.index);
     __syncthreads();  // this tile has arrived for all; the one before is no longer read
     if (next.index < tiles.end_tile) {
       copy_keys(shared.elements + first_key_element + (buffer ^ 1) * key_elements, arguments,
                 shared, next.index);
     }
     commit_copies();
-    const Element* k = shared.elements + first_key_element + buffer * key_elements;
     Probabilities probabilities;
     compute_probabilities(arguments, shared, k, at, tile, sums, probabilities);
     accumulate_output(k, at, probabilities, sums);
@@ -270,7 +296,9 @@ extern "C" __global__ void __launch_bounds__(num_threads, least_blocks)
   if (threadIdx.x == 0) {
     shared.work = found;
     shared.tiles = tiles;
+    set_block_scales(shared, arguments, found);
   }
+  set_row_scales(shared, arguments, found);
   clear_padding<padded_qk - config::head_dim_qk>(shared);
   copy_queries(shared, arguments, found);
   __syncthreads();  // work and tiles are written

@@ -59,7 +59,8 @@ enum class ScoreModifier { none, softcap, alibi, additive_bias, custom };
 
 enum class Sparsity { none, block, token };
 
-// Which tensors carry scales, and at what grain.
+// At what grain an fp8 tensor's scales lie: one for all; one per request and kv head; one per token,
+// its heads sharing it or not; or one per scale_block columns of a token.
 enum class ScaleGrain { none, per_tensor, per_head, per_token, per_block };
 
 struct AttentionDescriptor {
@@ -68,6 +69,9 @@ struct AttentionDescriptor {
   DataType dtype_q = DataType::bf16;
   DataType dtype_kv = DataType::bf16;
   DataType dtype_out = DataType::bf16;
+  // Of mla_prefill_rope: of k_rope, and of q_rope where that is a tensor of its own.
+  DataType dtype_rope = DataType::bf16;
+  bool q_rope_apart = false;  // q has head_dim_v columns, and q_rope those of the rope
 
   int head_dim_qk = 128;
   int head_dim_v = 128;
@@ -102,7 +106,9 @@ struct AttentionDescriptor {
   bool batch_invariant = false;
   ScaleGrain scales_q = ScaleGrain::none;
   ScaleGrain scales_kv = ScaleGrain::none;
+  ScaleGrain scales_rope = ScaleGrain::none;
   ScaleGrain scales_out = ScaleGrain::none;
+  int scale_block = 0;  // columns that share a scale of grain per_block
 
   int q_per_kv() const { return num_kv_heads > 0 ? num_q_heads / num_kv_heads : 0; }
 
@@ -133,6 +139,8 @@ void for_each_field(Descriptor& descriptor, Visitor&& visit) {
   visit("dtype_q", descriptor.dtype_q);
   visit("dtype_kv", descriptor.dtype_kv);
   visit("dtype_out", descriptor.dtype_out);
+  visit("dtype_rope", descriptor.dtype_rope);
+  visit("q_rope_apart", descriptor.q_rope_apart);
   visit("head_dim_qk", descriptor.head_dim_qk);
   visit("head_dim_v", descriptor.head_dim_v);
   visit("num_q_heads", descriptor.num_q_heads);
@@ -156,7 +164,9 @@ void for_each_field(Descriptor& descriptor, Visitor&& visit) {
   visit("batch_invariant", descriptor.batch_invariant);
   visit("scales_q", descriptor.scales_q);
   visit("scales_kv", descriptor.scales_kv);
+  visit("scales_rope", descriptor.scales_rope);
   visit("scales_out", descriptor.scales_out);
+  visit("scale_block", descriptor.scale_block);
 }
 
 }  // namespace attnjit

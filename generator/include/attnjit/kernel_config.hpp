@@ -122,7 +122,16 @@ struct MergeStatesConfig {
 // templates/kernels/prefill_sm80.cu: attention of many query tokens over ragged, dense or paged
 // keys, mma.sync + cp.async.
 struct PrefillConfig {
-  DataType dtype = DataType::bf16;  // of q, k, v and out
+  DataType dtype = DataType::bf16;  // of the products: bf16 or fp16
+  DataType dtype_q = DataType::bf16;
+  DataType dtype_kv = DataType::bf16;
+  DataType dtype_rope = DataType::bf16;
+  DataType dtype_out = DataType::bf16;
+  ScaleGrain scales_q = ScaleGrain::none;
+  ScaleGrain scales_kv = ScaleGrain::none;
+  ScaleGrain scales_rope = ScaleGrain::none;
+  int scale_block = 0;
+  bool q_rope_apart = false;
   int head_dim_qk = 0;
   int head_dim_v = 0;
   int q_per_kv = 0;
@@ -246,7 +255,16 @@ void for_each_field(const MergeStatesConfig& config, Visitor&& visit) {
 
 template <typename Visitor>
 void for_each_field(const PrefillConfig& config, Visitor&& visit) {
-  visit("dtype", config.dtype, "element type of q, k, v and out");
+  visit("dtype", config.dtype, "element type of the products' operands");
+  visit("dtype_q", config.dtype_q, "element type of q; fp8 is converted to dtype");
+  visit("dtype_kv", config.dtype_kv, "element type of k and v; fp8 is converted to dtype");
+  visit("dtype_rope", config.dtype_rope, "element type of the rope's columns that lie apart");
+  visit("dtype_out", config.dtype_out, "element type of out");
+  visit("scales_q", config.scales_q, "grain of the scales of q");
+  visit("scales_kv", config.scales_kv, "grain of the scales of k and v");
+  visit("scales_rope", config.scales_rope, "grain of the scales of the rope's columns");
+  visit("scale_block", config.scale_block, "columns that share a scale of grain per_block");
+  visit("q_rope_apart", config.q_rope_apart, "the rope's columns of q are a tensor of their own");
   visit("head_dim_qk", config.head_dim_qk, "columns of q and k");
   visit("head_dim_v", config.head_dim_v, "columns of v and out");
   visit("q_per_kv", config.q_per_kv, "query heads that share a kv head; packed into the rows");

@@ -1,12 +1,22 @@
 // Prefill of DeepSeek's latent attention under the names of Modular's flare_mla_prefill, whose k
 // and v are projected up from the latent while the rope columns of k, one head for all, stay in the
-// KV cache: the overloads with a paged and a dense k_rope. Those with fp8 and scales are refused by
-// name when the kernel is prepared. Runs without compiling or allocating; thread-safe.
+// KV cache. Its four overloads are one call: k_rope paged or dense, of 16 bits or fp8, the latter
+// with scales of blocks; or everything but the rope in fp8, with scales of tokens. Runs without
+// compiling or allocating; thread-safe.
 #pragma once
+
+#include <optional>
 
 #include "attnjit/prefill.hpp"
 
 namespace attnjit {
+
+// Which scales a call brings.
+enum class FlareScales {
+  none,         // overloads 1 and 2
+  rope_blocks,  // overload 3: of an fp8 k_rope, one for 64 columns
+  per_token,    // overload 4: of q and k, one for all heads of a token; their rope is bf16
+};
 
 struct FlareMlaPrefillShape {
   int num_heads = 0;
@@ -15,7 +25,10 @@ struct FlareMlaPrefillShape {
   int page_size = 0;  // tokens per page of k_rope; 0 = dense
   bool returns_lse = false;
   MaskKind mask = MaskKind::causal;  // other masks: set the fields of the descriptor
-  DataType dtype = DataType::bf16;   // of all tensors
+  DataType dtype = DataType::bf16;   // of q, k and v; output is bf16 if it is fp8_e4m3
+  std::optional<DataType> dtype_rope =
+      std::nullopt;  // of k_rope: fp8_e4m3, or the 16-bit type of the call
+  FlareScales scales = FlareScales::none;
 };
 
 // A descriptor of operation mla_prefill_rope, for AttentionRuntime::prepare_prefill.
@@ -24,13 +37,18 @@ AttentionDescriptor flare_mla_prefill_descriptor(const FlareMlaPrefillShape& sha
 // The tensors of one call; integers are int32, in device memory.
 struct FlareMlaPrefillCall {
   TensorView output;  // [total_q, num_heads, depth]
-  TensorView q;       // [total_q, num_heads, q_depth]: depth columns, then the rope's
+  TensorView q;       // [total_q, num_heads, q_depth]: depth columns, then the rope's; with scales
+                      // per_token the depth columns only (q_nope)
+  TensorView q_rope;  // bf16 [total_q, num_heads, q_depth - depth], with scales per_token only
   TensorView k;       // [total_rows, num_heads, depth]
   TensorView v;       // [total_rows, num_heads, depth]
   // Paged [num_pages, page_size, 1, width], with block_table and cache_lengths; or dense
   // [batch, num_keys, 1, width], where every request has num_keys keys. Its last columns are read.
   // The tokens of q are in it already.
   TensorView k_rope;
+  TensorView q_scale;            // fp32 [total_q, 1], of scales per_token
+  TensorView k_scales;           // fp32 [total_rows, 1], of scales per_token
+  TensorView k_rope_scales;      // fp32, as k_rope with one for 64 columns, of scales rope_blocks
   TensorView block_table;        // [batch, max_pages], of a paged k_rope
   TensorView cache_lengths;      // [batch]: tokens cached before those of q, of a paged k_rope
   TensorView valid_length;       // [batch + 1]: offsets of the requests' rows in q

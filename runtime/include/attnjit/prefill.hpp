@@ -32,6 +32,21 @@ struct PrefillCall {
   // width]: the last columns of a cache of latents, or nothing else. width and strides are
   // multiples of 8.
   TensorView k_rope;
+  // Of a descriptor with q_rope_apart: the last head_dim_qk - head_dim_v columns of q, which q then
+  // lacks; of type dtype_rope.
+  TensorView q_rope;
+  // fp32 scales of fp8 tensors, of the grains that the descriptor names; 1 where not given. What a
+  // tensor holds times its scale is its value.
+  //   per_tensor  [1]
+  //   per_head    [batch|1, num_kv_heads|1]; of q too
+  //   per_token   as the tensor without its last dimension; heads that share a scale: extent 1
+  //   per_block   as the tensor, one for scale_block columns; heads likewise. What they scale is
+  //               rounded to bf16 once; all others are exact.
+  TensorView q_scales;
+  TensorView k_scales;
+  TensorView v_scales;  // not given if v is a prefix of k: k_scales are its scales
+  TensorView rope_scales;
+  TensorView out_scale;        // [1]: an fp8 out holds the result divided by it, saturated
   TensorView q_offsets;        // [batch + 1], ascending: request b has rows q_offsets[b] to
                                // q_offsets[b + 1] - 1 of q, out and lse
   TensorView q_lens;           // [batch]: query tokens of each request of a dense q; optional

@@ -1,0 +1,109 @@
+// fp8 queries, keys and values of kernels/prefill_sm80.cu on their way to shared memory as 16 bits:
+// a tile is copied as it lies to where it is staged, and once it has arrived, each thread converts
+// what it copied itself. Every fp8 value is a value of the 16-bit types; one that has a scale of
+// its block of columns is rounded once.
+#pragma once
+
+#include "device/async_copy.cuh"
+#include "device/fp8_decode.cuh"
+#include "device/prefill_mask.cuh"
+#include "device/prefill_scales.cuh"
+
+constexpr int fp8_chunk = 8;  // columns that a thread copies and converts at once
+
+// Eight codes to eight 16-bit values, `scale` times what they stand for.
+template <DataType type, bool is_scaled>
+__device__ __forceinline__ uint4 convert_chunk(uint2 codes, float scale) {
+  if constexpr (is_scaled) {
+    unsigned pairs[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const unsigned pair = (i < 2 ? codes.x : codes.y) >> i % 2 * 16;
+      pairs[i] = pack_pair<config::dtype>(fp8_to_float<type>(pair) * scale,
+                                          fp8_to_float<type>(pair >> 8) * scale);
+    }
+    return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+  } else {
+    const uint2 low = decode_fp8_quad<type, config::dtype>(codes.x);
+    const uint2 high = decode_fp8_quad<type, config::dtype>(codes.y);
+    return make_uint4(low.x, low.y, high.x, high.y);
+  }
+}
+
+// Starts copying `columns` codes of each key of tile `tile`. Keys that no row of the thread block
+// may see become zeros without being read.
+template <int columns, typename Rows>
+__device__ __forceinline__ void stage_tile(unsigned char* staged, const Rows& rows,
+                                           const VisibleTiles& tiles, int tile) {
+  constexpr int chunks = columns / fp8_chunk;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < config::block_n * chunks; i += num_threads) {
+    const int token = tile * config::block_n + i / chunks;
+    const bool is_visible = token >= tiles.first_key && token < tiles.end_key;
+    const unsigned char* source = rows.base;
+    if (is_visible)
+      source = rows.row(token) + i % chunks * fp8_chunk;
+    copy_async_8(staged + i * fp8_chunk, source, is_visible);
+  }
+}
+
+// The same keys, once this thread's copies have arrived, to rows of `pitch` elements. Each
+// `scale_columns` of them, unless that is 0, have a scale in `scales`, 1 if `has_scales` is false.
+template <DataType type, int columns, int pitch, int scale_columns, typename ScaleRows>
+__device__ __forceinline__ void convert_tile(Element* destination, const unsigned char* staged,
+                                             const ScaleRows& scales, bool has_scales,
+                                             const VisibleTiles& tiles, int tile) {
+  constexpr int chunks = columns / fp8_chunk;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < config::block_n * chunks; i += num_threads) {
+    const int column = i % chunks * fp8_chunk;
+    float scale = 1.0f;
+    if constexpr (scale_columns > 0) {
+      const int token = tile * config::block_n + i / chunks;
+      if (has_scales && token >= tiles.first_key && token < tiles.end_key)
+        scale = scales.row(token)[column / scale_columns];
+    }
+    *reinterpret_cast<uint4*>(destination + i / chunks * pitch + column) =
+        convert_chunk<type, (scale_columns > 0)>(
+            *reinterpret_cast<const uint2*>(staged + i * fp8_chunk), scale);
+  }
+}
+
+// The scales of the keys of tile `tile`, one each; 0 where no row may see the key.
+template <typename ScaleRows>
+__device__ __forceinline__ void stage_scales(float* staged, const ScaleRows& scales,
+                                             bool has_scales, const VisibleTiles& tiles, int tile) {
+  for (int i = threadIdx.x; i < config::block_n; i += num_threads) {
+    const int token = tile * config::block_n + i;
+    float scale = has_scales ? 0.0f : 1.0f;
+    if (has_scales && token >= tiles.first_key && token < tiles.end_key)
+      scale = *scales.row(token);
+    staged[i] = scale;
+  }
+}
+
+// `columns` codes of each query row, to rows of q in shared memory. Rows past the last become
+// zeros. Scales as of convert_tile.
+template <DataType type, int columns, int scale_columns>
+__device__ __forceinline__ void convert_queries(
+    Element* destination, const void* q, const attnjit::kernel_interface::QueryStrides& strides,
+    const attnjit::kernel_interface::QueryScales& scales, const PrefillWork& work) {
+  constexpr int chunks = columns / fp8_chunk;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < config::block_m * chunks; i += num_threads) {
+    const int row = work.first_row + i / chunks;
+    const int column = i % chunks * fp8_chunk;
+    uint2 codes = {};
+    float scale = 1.0f;
+    if (row < work.num_rows) {
+      codes = *reinterpret_cast<const uint2*>(static_cast<const unsigned char*>(q) +
+                                              row_offset(strides, work, row) + column);
+      if constexpr (scale_columns > 0) {
+        if (scales.scales != nullptr)
+          scale = scales.scales[row_offset(scales.strides, work, row) + column / scale_columns];
+      }
+    }
+    *reinterpret_cast<uint4*>(destination + i / chunks * pitch_qk + column) =
+        convert_chunk<type, (scale_columns > 0)>(codes, scale);
+  }
+}
