@@ -5,7 +5,14 @@
 
 namespace attnjit::check {
 
-enum ElementKind { element_bf16 = 0, element_fp16 = 1, element_fp32 = 2, element_uint8 = 3 };
+enum ElementKind {
+  element_bf16 = 0,
+  element_fp16 = 1,
+  element_fp32 = 2,
+  element_uint8 = 3,
+  element_fp8_e4m3 = 4,
+  element_fp8_e5m2 = 5
+};
 
 // Fills `count` elements with N(0, 1), or 0 and 1 for uint8 (1 in `one_in` is 0).
 struct FillArguments {
@@ -14,6 +21,16 @@ struct FillArguments {
   unsigned long long seed;
   int kind;
   int one_in;
+};
+
+// Of an fp8 tensor: draws its scales, and keeps what the elements then stand for.
+struct FillScales {
+  float* values;  // as the tensor's elements
+  float* scales;  // null: all 1
+  kernel_interface::CacheStrides strides;
+  int heads_per_scale;
+  int is_per_token;  // else one for all tokens
+  int columns;       // that share a scale, and are rounded to bf16; 0: all, and they are exact
 };
 
 // Fills the tokens that requests own and something sees, of q, k or v, and nothing else.
@@ -33,6 +50,7 @@ struct FillTokensArguments {
   int kind;
   float scale;  // of N(0, 1)
   float offset;
+  FillScales fp8;  // of an fp8 kind
 };
 
 enum MaskMeaning {
@@ -116,7 +134,8 @@ struct ReferenceArguments {
   int q_per_kv;
   int page_size;
   int max_keys;
-  int kind;
+  int kind_q;
+  int kind_kv;
 };
 
 struct Comparison {
@@ -146,6 +165,7 @@ struct CompareArguments {
   int num_q_heads;
   int head_dim_v;
   int kind;
+  float out_scale;  // what is stored times it is the output
   double absolute;
   double relative;
   double lse_absolute;

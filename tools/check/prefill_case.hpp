@@ -51,10 +51,11 @@ struct PrefillCase {
   MaskExtents mask_extents;
   int mask_shortage = 0;  // keys of the longest request that a materialized mask leaves out
   BlockPattern blocks = BlockPattern::random;
-  int block_shortage = 0;  // columns of blocks that the block-sparse layout leaves out
-  int unowned_rows = 0;    // of ragged or dense tensors, per request: rows past its tokens
-  int rows_before = 2;     // of ragged q: rows before the first request's
-  int row_padding = 0;     // elements between the rows of q, k, v and out, a multiple of 8
+  int block_shortage = 0;           // columns of blocks that the block-sparse layout leaves out
+  int unowned_rows = 0;             // of ragged or dense tensors, per request: rows past its tokens
+  int rows_before = 2;              // of ragged q: rows before the first request's
+  int row_padding = 0;              // elements between the rows of q, k, v and out, a multiple of 8
+  bool scales_share_heads = false;  // of fp8 tensors with scales per token or block
   SinkSize sinks = SinkSize::ordinary;
   double softcap = 2;
   std::uint64_t seed = 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "prefill_tensors.hpp"
@@ -10,6 +11,8 @@
 
 namespace attnjit::check {
 namespace {
+
+constexpr float out_scale = 0.0234F;  // of an fp8 output that has one
 
 int longest(const std::vector<int>& lengths) {
   return *std::max_element(lengths.begin(), lengths.end());
@@ -33,9 +36,11 @@ PrefillProblem::PrefillProblem(const CheckKernels& kernels, PrefillCase prefill_
     make_block_table(stream, table_seed);
   }
   make_queries(stream);
-  call_.k = make_keys(k_, descriptor.head_dim_qk, case_.seed + 1, stream);
+  call_.k = make_keys(k_, scaled_k_, descriptor.head_dim_qk, case_.seed + 1, stream);
+  call_.k_scales = scaled_k_.scales;
   if (descriptor.value_source == ValueSource::separate) {
-    call_.v = make_keys(v_, descriptor.head_dim_v, case_.seed + 2, stream);
+    call_.v = make_keys(v_, scaled_v_, descriptor.head_dim_v, case_.seed + 2, stream);
+    call_.v_scales = scaled_v_.scales;
   }
   make_outputs(stream);
   call_.softmax_scale = static_cast<float>(
@@ -75,6 +80,10 @@ void PrefillProblem::make_queries(const DeviceStream& stream) {
   call_.q = query_view(case_, descriptor.dtype_q, descriptor.head_dim_qk);
   q_ = poisoned_buffer(stream, span_bytes(call_.q));
   call_.q.data = q_.data();
+  const ScaleShape shape = {descriptor.scales_q, true, case_.scales_share_heads};
+  scaled_q_ =
+      make_scaled_tensor(descriptor, shape, call_.q, span_bytes(call_.q), case_.batch(), stream);
+  call_.q_scales = scaled_q_.scales;
   const std::vector<int> first_tokens(case_.q_lens.size(), 0);
   const auto first = make_device_buffer<int>(stream.device(), first_tokens, stream.handle());
   const auto ends = make_device_buffer<int>(stream.device(), case_.q_lens, stream.handle());
@@ -92,12 +101,13 @@ void PrefillProblem::make_queries(const DeviceStream& stream) {
   arguments.max_tokens = std::max(1, longest(case_.q_lens));
   arguments.kind = element_kind(descriptor.dtype_q);
   arguments.scale = 1.0F;
+  arguments.fp8 = fill_scales(descriptor, shape, scaled_q_);
   fill_tokens(kernels_, arguments, case_.batch(), stream);
   stream.synchronize();  // the ranges go away
 }
 
-TensorView PrefillProblem::make_keys(DeviceBuffer& buffer, int head_dim, std::uint64_t seed,
-                                     const DeviceStream& stream) {
+TensorView PrefillProblem::make_keys(DeviceBuffer& buffer, ScaledTensor& scaled, int head_dim,
+                                     std::uint64_t seed, const DeviceStream& stream) {
   const AttentionDescriptor& descriptor = case_.descriptor;
   CacheLayout layout;
   if (descriptor.kv_layout == KvLayout::paged) {
@@ -108,6 +118,8 @@ TensorView PrefillProblem::make_keys(DeviceBuffer& buffer, int head_dim, std::ui
   }
   buffer = poisoned_buffer(stream, layout.bytes);
   layout.view.data = buffer.data();
+  const ScaleShape shape = {descriptor.scales_kv, false, case_.scales_share_heads};
+  scaled = make_scaled_tensor(descriptor, shape, layout.view, layout.bytes, case_.batch(), stream);
   std::vector<int> begins;
   std::vector<int> ends;
   for (const KeyRange& range : reachable_) {
@@ -131,6 +143,7 @@ TensorView PrefillProblem::make_keys(DeviceBuffer& buffer, int head_dim, std::ui
   arguments.max_tokens = std::max(1, longest(case_.kv_lens));
   arguments.kind = element_kind(descriptor.dtype_kv);
   arguments.scale = static_cast<float>(case_.kv_scale);
+  arguments.fp8 = fill_scales(descriptor, shape, scaled);
   fill_tokens(kernels_, arguments, case_.batch(), stream);
   stream.synchronize();  // the ranges go away
   return layout.view;
@@ -141,6 +154,11 @@ void PrefillProblem::make_outputs(const DeviceStream& stream) {
   call_.out = query_view(case_, descriptor.dtype_out, descriptor.head_dim_v);
   out_ = poisoned_buffer(stream, span_bytes(call_.out));
   call_.out.data = out_.data();
+  if (descriptor.scales_out != ScaleGrain::none) {
+    out_scale_ =
+        make_device_buffer<float>(stream.device(), std::span(&out_scale, 1), stream.handle());
+    call_.out_scale = contiguous_view(out_scale_.data(), DataType::fp32, {1});
+  }
   if (!descriptor.returns_lse) {
     return;
   }
@@ -154,11 +172,17 @@ void PrefillProblem::make_outputs(const DeviceStream& stream) {
 }
 
 ReferenceCall PrefillProblem::reference_call() const {
+  PrefillCall call = call_;
+  call.q = reference_view(call_.q, scaled_q_);
+  call.k = reference_view(call_.k, scaled_k_);
+  call.v = reference_view(call_.v, scaled_v_);
+  const bool has_out_scale = case_.descriptor.scales_out != ScaleGrain::none;
   return {.descriptor = case_.descriptor,
-          .call = call_,
+          .call = call,
           .batch = case_.batch(),
           .max_queries = longest(case_.q_lens),
-          .max_keys = longest(case_.kv_lens)};
+          .max_keys = longest(case_.kv_lens),
+          .out_scale = has_out_scale ? out_scale : 1.0F};
 }
 
 void PrefillProblem::poison_outputs(const DeviceStream& stream) {

@@ -11,6 +11,7 @@
 #include "check_kernels.hpp"
 #include "prefill_case.hpp"
 #include "reference_attention.hpp"
+#include "scaled_tensor.hpp"
 
 namespace attnjit::check {
 
@@ -35,7 +36,7 @@ class PrefillProblem {
   void make_small_tensors(const DeviceStream& stream);
   void make_block_table(const DeviceStream& stream, std::uint64_t table_seed);
   void make_queries(const DeviceStream& stream);
-  TensorView make_keys(DeviceBuffer& buffer, int head_dim, std::uint64_t seed,
+  TensorView make_keys(DeviceBuffer& buffer, ScaledTensor& scaled, int head_dim, std::uint64_t seed,
                        const DeviceStream& stream);
   void make_outputs(const DeviceStream& stream);
 
@@ -45,7 +46,8 @@ class PrefillProblem {
   std::vector<KeyRange> reachable_;  // by request
   std::int64_t num_pages_ = 0;       // of the pool, or of each request's cache
   std::vector<DeviceBuffer> small_;  // what make_small_tensors uploads
-  DeviceBuffer q_, k_, v_, block_table_, out_, lse_;
+  DeviceBuffer q_, k_, v_, block_table_, out_, out_scale_, lse_;
+  ScaledTensor scaled_q_, scaled_k_, scaled_v_;  // of fp8 tensors
 };
 
 }  // namespace attnjit::check

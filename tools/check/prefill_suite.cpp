@@ -3,6 +3,7 @@
 #include <array>
 #include <iterator>
 
+#include "prefill_fp8_suite.hpp"
 #include "prefill_mask_suite.hpp"
 
 namespace attnjit::check {
@@ -244,8 +245,10 @@ std::vector<PrefillSuiteCase> prefill_suite() {
   add_permutations(suite);
   add_batches(suite);
   add_scales(suite);
-  Suite masks = prefill_mask_suite();
-  std::move(masks.begin(), masks.end(), std::back_inserter(suite));
+  for (const auto part_of : {prefill_mask_suite, prefill_fp8_suite}) {
+    Suite part = part_of();
+    std::move(part.begin(), part.end(), std::back_inserter(suite));
+  }
   return suite;
 }
 

@@ -151,7 +151,8 @@ ReferenceArguments make_reference_arguments(const ReferenceCall& reference) {
   arguments.q_per_kv = descriptor.q_per_kv();
   arguments.page_size = descriptor.page_size;
   arguments.max_keys = std::max(1, reference.max_keys);
-  arguments.kind = element_kind(descriptor.dtype_q);
+  arguments.kind_q = element_kind(call.q.dtype);
+  arguments.kind_kv = element_kind(call.k.dtype);
   return arguments;
 }
 

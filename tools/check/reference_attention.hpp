@@ -19,6 +19,7 @@ struct ReferenceCall {
   int batch = 0;
   int max_queries = 0;  // of any request
   int max_keys = 0;
+  float out_scale = 1.0F;  // what `call.out_scale` holds
 
   // Rows of q: those of all batch indices if it is dense.
   std::int64_t num_rows() const;

@@ -55,6 +55,7 @@ Comparison compare_with_reference(const CheckKernels& kernels, const ReferenceCa
   arguments.num_q_heads = descriptor.num_q_heads;
   arguments.head_dim_v = descriptor.head_dim_v;
   arguments.kind = element_kind(descriptor.dtype_out);
+  arguments.out_scale = call.out_scale;
   arguments.absolute = tolerance.absolute;
   arguments.relative = tolerance.relative;
   arguments.lse_absolute = tolerance.lse_absolute;

@@ -12,6 +12,10 @@ int element_kind(DataType type) {
       return element_fp16;
     case DataType::fp32:
       return element_fp32;
+    case DataType::fp8_e4m3:
+      return element_fp8_e4m3;
+    case DataType::fp8_e5m2:
+      return element_fp8_e5m2;
     default:
       return element_uint8;
   }

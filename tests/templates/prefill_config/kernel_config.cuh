@@ -51,6 +51,9 @@ constexpr int block_m = selected.block_m;
 constexpr int head_dim_rope = selected.head_dim_rope;
 
 constexpr DataType dtype = DataType::bf16;
+constexpr DataType dtype_out = DataType::bf16;
+constexpr ScaleGrain scales_q = ScaleGrain::none;
+constexpr ScaleGrain scales_kv = ScaleGrain::none;
 constexpr DataType dtype_mask = DataType::fp32;
 constexpr ValueSource value_source = ValueSource::separate;
 constexpr int head_dim_qk = 64;

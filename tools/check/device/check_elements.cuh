@@ -3,6 +3,8 @@
 #pragma once
 
 #include "check_arguments.h"
+#include "device/fp8_decode.cuh"
+#include "device/fp8_numeric.cuh"
 #include "device/numeric_types.cuh"
 
 __device__ inline float load_element(const void* base, long long index, int kind) {
@@ -14,16 +16,32 @@ __device__ inline float load_element(const void* base, long long index, int kind
       return load_float<DataType::fp16>(base, index);
     case element_fp32:
       return load_float<DataType::fp32>(base, index);
+    case element_fp8_e4m3:
+      return fp8_to_float<DataType::fp8_e4m3>(static_cast<const unsigned char*>(base)[index]);
+    case element_fp8_e5m2:
+      return fp8_to_float<DataType::fp8_e5m2>(static_cast<const unsigned char*>(base)[index]);
     default:
       return static_cast<const unsigned char*>(base)[index];
   }
 }
 
+__device__ inline bool is_fp8_kind(int kind) {
+  return kind == attnjit::check::element_fp8_e4m3 || kind == attnjit::check::element_fp8_e5m2;
+}
+
 // Whether nothing was written since every byte was set to 0xff: no arithmetic gives this NaN.
 __device__ inline bool is_poison(const void* base, long long index, int kind) {
   using namespace attnjit::check;
+  if (is_fp8_kind(kind))
+    return static_cast<const unsigned char*>(base)[index] == 0xff;
   return kind == element_fp32 ? static_cast<const unsigned*>(base)[index] == 0xffffffffu
                               : static_cast<const Element*>(base)[index] == 0xffff;
+}
+
+// Rounded to nearest even and saturated.
+__device__ inline unsigned fp8_code(float value, int kind) {
+  return kind == attnjit::check::element_fp8_e4m3 ? to_fp8_portable<DataType::fp8_e4m3>(value)
+                                                  : to_fp8_portable<DataType::fp8_e5m2>(value);
 }
 
 __device__ inline void store_element(void* base, long long index, int kind, float value) {
@@ -39,6 +57,10 @@ __device__ inline void store_element(void* base, long long index, int kind, floa
       break;
     case element_fp32:
       static_cast<float*>(base)[index] = value;
+      break;
+    case element_fp8_e4m3:
+    case element_fp8_e5m2:
+      static_cast<unsigned char*>(base)[index] = static_cast<unsigned char>(fp8_code(value, kind));
       break;
     default:
       static_cast<unsigned char*>(base)[index] = static_cast<unsigned char>(value);

@@ -99,7 +99,7 @@ __device__ void load_queries(const ReferenceArguments& arguments, const Tile& ti
         head_of(arguments, tile, tile.first_row + row) * arguments.q_strides.head +
         i % arguments.head_dim_qk;
     q[i] = row < tile.num_rows
-               ? static_cast<double>(load_element(arguments.q, source, arguments.kind))
+               ? static_cast<double>(load_element(arguments.q, source, arguments.kind_q))
                : 0.0;
   }
 }
@@ -118,7 +118,7 @@ __device__ void compute_scores(const ReferenceArguments& arguments, const Tile& 
       const long long k = token_index(arguments, arguments.k_strides, tile, token);
       double sums[reference_tile_rows] = {};
       for (int i = lane; i < arguments.head_dim_qk; i += 32) {
-        const double key = load_element(arguments.k, k + i, arguments.kind);
+        const double key = load_element(arguments.k, k + i, arguments.kind_kv);
 #pragma unroll
         for (int row = 0; row < reference_tile_rows; ++row) {
           sums[row] += q[row * arguments.head_dim_qk + i] * key;
@@ -221,7 +221,7 @@ __device__ void compute_output(const ReferenceArguments& arguments, const Tile& 
           continue;
         const double value = load_element(
             arguments.v, token_index(arguments, arguments.v_strides, tile, token) + column,
-            arguments.kind);
+            arguments.kind_kv);
 #pragma unroll
         for (int row = 0; row < reference_tile_rows; ++row) {
           out[row] += shared.weights[row][token - first] * value;
