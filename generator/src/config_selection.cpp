@@ -341,7 +341,8 @@ std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
   if (descriptor.operation == Operation::prefill ||
       descriptor.operation == Operation::prefill_kvcache ||
       descriptor.operation == Operation::mla_prefill_rope) {
-    return {select_prefill(descriptor, device)};
+    const PrefillConfig prefill = select_prefill(descriptor, device);
+    return {prefill, combine_for(prefill)};
   }
   if (descriptor.operation == Operation::append_kv_cache) {
     return {select_append(descriptor)};

@@ -88,6 +88,11 @@ std::string describe_fields(const PrefillConfig& config) {
       blocks, config.has_sinks ? " sinks" : "", config.block_m, config.block_n, config.num_warps);
 }
 
+std::string describe_fields(const CombinePrefillConfig& config) {
+  return fmt::format("{} {} x{} m{}{}", to_string(config.dtype_out), config.head_dim_v,
+                     config.q_per_kv, config.block_m, config.has_sinks ? " sinks" : "");
+}
+
 std::string describe_fields(const AppendKvCacheConfig& config) {
   return fmt::format("{} to {} {}/{} heads {} page {} threads {}", to_string(config.dtype),
                      to_string(config.dtype_kv), config.head_dim_qk, config.head_dim_v,

@@ -125,6 +125,17 @@ PrefillConfig config_for(const AttentionDescriptor& descriptor) {
 
 }  // namespace
 
+CombinePrefillConfig combine_for(const PrefillConfig& prefill) {
+  constexpr int num_threads = 128;
+  return {.dtype_out = prefill.dtype_out,
+          .head_dim_v = prefill.head_dim_v,
+          .q_per_kv = prefill.q_per_kv,
+          .head_dim_rope = prefill.head_dim_rope,
+          .block_m = prefill.block_m,
+          .has_sinks = prefill.has_sinks,
+          .num_threads = num_threads};
+}
+
 PrefillConfig select_prefill(const AttentionDescriptor& descriptor, const TargetDevice& device) {
   const PrefillConfig config = config_for(descriptor);
   std::span<const RowTile> tiles = tiles_for(config);

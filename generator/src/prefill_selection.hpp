@@ -11,4 +11,7 @@ namespace attnjit {
 // fits in the shared memory of `device`.
 PrefillConfig select_prefill(const AttentionDescriptor& descriptor, const TargetDevice& device);
 
+// What merges the parts of a call that is split.
+CombinePrefillConfig combine_for(const PrefillConfig& prefill);
+
 }  // namespace attnjit

@@ -42,7 +42,7 @@ struct AttentionRuntime::State {
   std::map<Key, std::shared_ptr<const PreparedDecode>> prepared;
   PreparedKernels<MergeStatesConfig> merges;
   PreparedKernels<AppendKvCacheConfig> appends;
-  PreparedKernels<PrefillConfig> prefills;
+  std::map<Key, std::shared_ptr<const PreparedPrefill>> prefills;
   std::map<std::string, std::shared_ptr<LoadedCubin>> cubins;  // by key digest
 
   // Null if there is none.
@@ -169,7 +169,27 @@ std::shared_ptr<const PreparedPrefill> AttentionRuntime::prepare_prefill(
       descriptor.operation != Operation::mla_prefill_rope) {
     require_operation(descriptor, Operation::prefill_kvcache);
   }
-  return state_->prepare(state_->prefills, descriptor, device);
+  if (auto ready = state_->find(state_->prefills, descriptor, device)) {
+    return ready;
+  }
+  auto prepared = std::make_shared<PreparedPrefill>();
+  prepared->descriptor = descriptor;
+  prepared->device = device;
+  prepared->target = query_target_device(device);
+  for (const KernelConfig& config : select_configs(descriptor, prepared->target)) {
+    prepared->cubins.push_back(state_->load(config, prepared->target));
+    const LoadedKernel kernel = prepared->cubins.back()->on_device(device);
+    if (const auto* combine = std::get_if<CombinePrefillConfig>(&config)) {
+      prepared->combine_config = *combine;
+      prepared->combine = kernel;
+    } else {
+      prepared->config = std::get<PrefillConfig>(config);
+      prepared->kernel = kernel;
+    }
+  }
+  const std::unique_lock lock(state_->mutex);
+  return state_->prefills.emplace(State::Key(to_json(descriptor), device), std::move(prepared))
+      .first->second;
 }
 
 std::shared_ptr<const PreparedPrefill> AttentionRuntime::prepare_prefill(

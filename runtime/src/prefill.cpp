@@ -1,11 +1,13 @@
 #include "attnjit/prefill.hpp"
 
+#include <cstddef>
 #include <cstdint>
 
 #include <fmt/format.h>
 
 #include "attnjit/kernel_launch.hpp"
 #include "prefill_arguments.hpp"
+#include "prefill_grid.hpp"
 #include "tensor_checks.hpp"
 
 namespace attnjit {
@@ -13,45 +15,80 @@ namespace {
 
 using namespace kernel_interface;
 
-// Row tiles of all requests: as many as there can be, for the device knows how many there are. The
-// kernel counts rows and tiles in 32 bits.
-std::int64_t count_row_tiles(const PrefillConfig& config, const PrefillCall& call,
-                             const PrefillArguments& arguments) {
+void check_workspace(const PrefillPlan& plan, std::int64_t needed_bytes, const void* workspace,
+                     std::int64_t workspace_bytes) {
+  constexpr std::uintptr_t alignment_bytes = 16;
   TensorChecks checks;
-  const bool is_ragged = arguments.queries.offsets != nullptr;
-  const std::int64_t tokens = is_ragged ? call.q.shape[0] : call.q.shape[1];
-  const std::int64_t rows = tokens * config.q_per_kv;
-  if (rows == 0 || batch_of(call) == 0) {
-    return 0;
+  if (plan.num_splits < 1 || plan.num_splits > 32) {
+    checks.add("plan.num_splits", fmt::format("{}", plan.num_splits), "must be 1 to 32",
+               "take the plan from plan_prefill");
+  } else if (plan.num_splits > 1 && workspace == nullptr) {
+    checks.add("workspace", "null", "must be given: the plan splits the keys",
+               fmt::format("pass {} bytes of device memory", needed_bytes));
+  } else if (plan.num_splits > 1 && workspace_bytes < needed_bytes) {
+    checks.add("workspace_bytes", fmt::format("{}", workspace_bytes),
+               fmt::format("must be at least {}: rows of q times query heads, in {} parts",
+                           needed_bytes, plan.num_splits),
+               "plan again for this call, and allocate what the plan says");
+  } else if (plan.num_splits > 1 &&
+             reinterpret_cast<std::uintptr_t>(workspace) % alignment_bytes != 0) {
+    checks.add("workspace", fmt::format("{}", workspace), "must be 16-byte aligned",
+               "pass aligned memory");
   }
-  // All requests may be more than an int counts.
-  const std::int64_t tiles = is_ragged
-                                 ? first_row_tile(rows, config.block_m, 0) + batch_of(call)
-                                 : (rows + config.block_m - 1) / config.block_m * call.q.shape[0];
-  if (rows > INT32_MAX - config.block_m || tiles > INT32_MAX) {
-    checks.add("q", describe(call.q),
-               fmt::format("must have fewer than {} rows of tokens and query heads of a kv head, "
-                           "and {} tiles of {} of them",
-                           INT32_MAX - config.block_m, INT32_MAX, config.block_m),
-               "split the batch");
+  checks.finish();
+}
+
+// Thread blocks of the combine kernel for a row tile: a warp has a row.
+std::int64_t groups_of_tile(const PreparedPrefill& kernel) {
+  return kernel.config.block_m / (kernel.combine_config.num_threads / 32);
+}
+
+void require_grid(const PrefillPlan& plan, std::int64_t combine_blocks) {
+  if (plan.num_splits > 1 && combine_blocks > INT32_MAX) {
+    TensorChecks checks;
+    checks.add("plan.num_splits", fmt::format("{}", plan.num_splits),
+               "must be 1 for so many query rows", "take the plan from plan_prefill");
     checks.finish();
   }
-  return tiles;
 }
 
 }  // namespace
 
-void run_prefill(const PreparedPrefill& kernel, const PrefillCall& call, CUstream_st* stream) {
+void run_prefill(const PreparedPrefill& kernel, const PrefillCall& call, const PrefillPlan& plan,
+                 void* workspace, std::int64_t workspace_bytes, CUstream_st* stream) {
   check_prefill_call(kernel.descriptor, call);
-  const PrefillArguments arguments = make_prefill_arguments(kernel.descriptor, call);
-  const std::int64_t tiles = count_row_tiles(kernel.config, call, arguments);
+  const std::int64_t rows = partial_rows(kernel.descriptor, call);
+  const std::int64_t out_bytes = plan.num_splits * rows * kernel.config.head_dim_v * 4;
+  check_workspace(
+      plan, out_bytes + plan.num_splits * rows * static_cast<std::int64_t>(sizeof(PartialState)),
+      workspace, workspace_bytes);
+  PrefillArguments arguments = make_prefill_arguments(kernel.descriptor, call);
+  const std::int64_t tiles = count_row_tiles(kernel.config, call);
   if (tiles == 0) {
     return;
   }
-  launch(kernel.kernel,
-         {.x = static_cast<unsigned>(tiles),
-          .y = static_cast<unsigned>(kernel.descriptor.num_kv_heads)},
-         stream, &arguments);
+  const std::int64_t combine_blocks = plan.num_splits > 1 ? tiles * groups_of_tile(kernel) : 0;
+  require_grid(plan, combine_blocks);
+  arguments.num_splits = plan.num_splits;
+  if (plan.num_splits > 1) {
+    arguments.partial_out = static_cast<float*>(workspace);
+    arguments.partial_states =
+        reinterpret_cast<PartialState*>(static_cast<std::byte*>(workspace) + out_bytes);
+    arguments.partial_rows = rows;
+  }
+  const auto heads = static_cast<unsigned>(kernel.descriptor.num_kv_heads);
+  launch(
+      kernel.kernel,
+      {.x = static_cast<unsigned>(tiles), .y = heads, .z = static_cast<unsigned>(plan.num_splits)},
+      stream, &arguments);
+  if (plan.num_splits > 1) {
+    launch(kernel.combine, {.x = static_cast<unsigned>(combine_blocks), .y = heads}, stream,
+           &arguments);
+  }
+}
+
+void run_prefill(const PreparedPrefill& kernel, const PrefillCall& call, CUstream_st* stream) {
+  run_prefill(kernel, call, PrefillPlan{}, nullptr, 0, stream);
 }
 
 }  // namespace attnjit

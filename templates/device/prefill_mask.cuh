@@ -80,6 +80,13 @@ __device__ __forceinline__ VisibleTiles find_visible_tiles(
   return tiles;
 }
 
+// Leaves part `part` of `parts` equal ones.
+__device__ __forceinline__ void take_part(VisibleTiles& tiles, int parts, int part) {
+  const int size = (tiles.end_tile - tiles.first_tile + parts - 1) / parts;
+  tiles.first_tile = min(tiles.first_tile + part * size, tiles.end_tile);
+  tiles.end_tile = min(tiles.first_tile + size, tiles.end_tile);
+}
+
 // Whether some, and whether all, pairs of a row and a key of a tile pass a test.
 struct Passing {
   bool any;

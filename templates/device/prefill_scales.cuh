@@ -118,12 +118,18 @@ __device__ __forceinline__ float value_scale(const SharedScales& scales, int key
     return 1.0f;
 }
 
+// That of all values of the thread block.
+__device__ __forceinline__ float value_block_scale(const SharedScales& scales) {
+  if constexpr (has_block_scales)
+    return scales.block[1];
+  else
+    return 1.0f;
+}
+
 // What an output is multiplied with once it has been summed up.
 __device__ __forceinline__ float output_scale(
     const attnjit::kernel_interface::PrefillArguments& arguments, const SharedScales& scales) {
-  float scale = 1.0f;
-  if constexpr (has_block_scales)
-    scale = scales.block[1];
+  float scale = value_block_scale(scales);
   if constexpr (is_fp8<config::dtype_out>) {
     if (arguments.out_scale != nullptr)
       scale /= *arguments.out_scale;

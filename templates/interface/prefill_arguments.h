@@ -81,6 +81,12 @@ struct PrefillArguments {
   long long block_table_stride;
   PrefillMask mask;
   const float* sinks;  // [num_q_heads], natural logarithms
+  // Of a call whose keys are shared out over several thread blocks: by part, row of q and query
+  // head, the output [head_dim_v] before it is divided by its sum, and the state of its softmax.
+  float* partial_out;
+  PartialState* partial_states;
+  long long partial_rows;  // of a part
+  int num_splits;          // parts, 1 to 32; 1: none of these is used
   float softmax_scale;
   int batch;
   int num_kv_heads;

@@ -1,5 +1,6 @@
 // Attention of many query tokens per request with mma.sync and cp.async: ragged, dense or paged
-// keys, any head ratio, every mask. Grid: x = row tiles of all requests, y = kv heads.
+// keys, any head ratio, every mask. Grid: x = row tiles of all requests, y = kv heads, z = parts of
+// their keys.
 //
 // The seqlen_q * q_per_kv query rows that share a kv head are packed, query-major, into tiles of
 // block_m rows. A warp has whole rows: scores, probabilities and output of a row stay in its
@@ -15,6 +16,7 @@
 #include "device/prefill_block.cuh"
 #include "device/prefill_mask.cuh"
 #include "device/prefill_softmax.cuh"
+#include "device/prefill_splits.cuh"
 #include "device/prefill_tiles.cuh"
 #include "device/prefill_work.cuh"
 #include "device/score_modifier.cuh"
@@ -193,6 +195,35 @@ __device__ __forceinline__ void finish_rows(SharedStorage& shared,
   }
 }
 
+// What kernels/combine_prefill.cu merges, in place of finished rows.
+__device__ __forceinline__ void store_partial(const SharedStorage& shared,
+                                              const PrefillArguments& arguments, const Position& at,
+                                              const Accumulators& sums) {
+  const PrefillWork& work = shared.work;
+  const float scale = value_block_scale(shared);
+#pragma unroll
+  for (int i = 0; i < row_tiles; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = work.first_row + at.first_row + i * 16 + at.lane / 4 + half * 8;
+      const float sum = row_total(sums.row_sum[i][half]);
+      if (row >= work.num_rows)
+        continue;
+      const long long place = partial_row(arguments, work, row, static_cast<int>(blockIdx.z));
+      float* out = arguments.partial_out + place * config::head_dim_v;
+#pragma unroll
+      for (int j = 0; j < value_tiles; ++j) {
+        const int column = at.first_column + j * 8 + at.lane % 4 * 2;
+        if (padded_v == config::head_dim_v || column < config::head_dim_v)
+          *reinterpret_cast<float2*>(out + column) =
+              make_float2(sums.out[i][j][half * 2] * scale, sums.out[i][j][half * 2 + 1] * scale);
+      }
+      if (at.first_column == 0 && at.lane % 4 == 0)
+        arguments.partial_states[place] = {sums.row_max[i][half], sum};
+    }
+  }
+}
+
 __device__ __forceinline__ void store_output(const SharedStorage& shared,
                                              const PrefillArguments& arguments,
                                              const PrefillWork& work) {
@@ -292,7 +323,9 @@ extern "C" __global__ void __launch_bounds__(num_threads, least_blocks)
   const int warp = static_cast<int>(threadIdx.x / 32);
   const Position at = {static_cast<int>(threadIdx.x % 32), warp % row_warps * warp_rows,
                        warp / row_warps * warp_columns};
-  const VisibleTiles tiles = find_visible_tiles(arguments, found);
+  VisibleTiles tiles = find_visible_tiles(arguments, found);
+  if (arguments.num_splits > 1)
+    take_part(tiles, arguments.num_splits, static_cast<int>(blockIdx.z));
   if (threadIdx.x == 0) {
     shared.work = found;
     shared.tiles = tiles;
@@ -309,6 +342,10 @@ extern "C" __global__ void __launch_bounds__(num_threads, least_blocks)
   else
     process_tiles(shared, arguments, at, sums);
   wait_for_copies<0>();
+  if (arguments.num_splits > 1) {
+    store_partial(shared, arguments, at, sums);
+    return;
+  }
   __syncthreads();  // no copy is under way; queries, keys and values are no longer read
   finish_rows(shared, arguments, shared.work, at, sums);
   __syncthreads();  // all rows are in shared memory

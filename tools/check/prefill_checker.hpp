@@ -25,6 +25,8 @@ class PrefillChecker {
 
  private:
   // The pages in two orders: passed if outputs and LSEs are equal to the bit.
+  CheckResult check_split(PrefillProblem& problem, const PreparedPrefill& kernel,
+                          const CheckResult& unsplit);
   CheckResult check_permutation(const PrefillCase& prefill_case);
 
   // On poisoned outputs; the bytes of these.

@@ -1,5 +1,7 @@
 #include "prefill_timing.hpp"
 
+#include <cstddef>
+
 #include "attnjit/device_memory.hpp"
 #include "check_kernels.hpp"
 #include "prefill_problem.hpp"
@@ -33,7 +35,12 @@ CallTiming time_prefill(AttentionRuntime& runtime, const PrefillCase& prefill_ca
   PrefillProblem problem(kernels, prefill_case, stream, prefill_case.seed);
   const auto prepared = runtime.prepare_prefill(prefill_case.descriptor, device);
   DeviceBuffer flush = make_flush_buffer(device);
-  const auto run = [&] { run_prefill(*prepared, problem.call(), stream.handle()); };
+  const PrefillPlan plan = plan_prefill(*prepared, problem.call());
+  const DeviceBuffer workspace(device, static_cast<std::size_t>(plan.workspace_bytes));
+  const auto run = [&] {
+    run_prefill(*prepared, problem.call(), plan, workspace.data(), plan.workspace_bytes,
+                stream.handle());
+  };
   return summarize(time_replays(stream, run, flush, rested_replays(repetitions)),
                    count_work(prefill_case));
 }

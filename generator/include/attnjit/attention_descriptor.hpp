@@ -59,8 +59,8 @@ enum class ScoreModifier { none, softcap, alibi, additive_bias, custom };
 
 enum class Sparsity { none, block, token };
 
-// At what grain an fp8 tensor's scales lie: one for all; one per request and kv head; one per token,
-// its heads sharing it or not; or one per scale_block columns of a token.
+// At what grain an fp8 tensor's scales lie: one for all; one per request and kv head; one per
+// token, its heads sharing it or not; or one per scale_block columns of a token.
 enum class ScaleGrain { none, per_tensor, per_head, per_token, per_block };
 
 struct AttentionDescriptor {

@@ -12,10 +12,11 @@
 
 namespace attnjit {
 
-// The kernels an operation launches: attention, combine and schedule of a decode, the one kernel of
-// merge_states or append_kv_cache. A decode's by the row of the tuning table of this card, if there
-// is one for the descriptor, else by the model. Throws DescriptorError if the descriptor is illegal
-// or unsupported, or if no tile fits the device's shared memory.
+// The kernels an operation launches: attention, combine and schedule of a decode; a prefill and
+// what merges its parts; the one kernel of merge_states or append_kv_cache. A decode's by the row
+// of the tuning table of this card, if there is one for the descriptor, else by the model. Throws
+// DescriptorError if the descriptor is illegal or unsupported, or if no tile fits the device's
+// shared memory.
 std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
                                          const TargetDevice& device);
 

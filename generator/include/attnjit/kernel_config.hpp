@@ -156,6 +156,19 @@ struct PrefillConfig {
   friend bool operator==(const PrefillConfig&, const PrefillConfig&) = default;
 };
 
+// templates/kernels/combine_prefill.cu: merges the parts of a split prefill.
+struct CombinePrefillConfig {
+  DataType dtype_out = DataType::bf16;
+  int head_dim_v = 0;
+  int q_per_kv = 0;
+  int head_dim_rope = 0;
+  int block_m = 0;
+  bool has_sinks = false;
+  int num_threads = 0;
+
+  friend bool operator==(const CombinePrefillConfig&, const CombinePrefillConfig&) = default;
+};
+
 // templates/kernels/append_kv_cache.cu: writes the K and V of new tokens into a paged cache.
 struct AppendKvCacheConfig {
   DataType dtype = DataType::bf16;  // of the new K and V
@@ -169,9 +182,9 @@ struct AppendKvCacheConfig {
   friend bool operator==(const AppendKvCacheConfig&, const AppendKvCacheConfig&) = default;
 };
 
-using KernelConfig =
-    std::variant<PagedDecodeConfig, SwappedDecodeConfig, SeesawDecodeConfig, CombineConfig,
-                 ScheduleConfig, MergeStatesConfig, AppendKvCacheConfig, PrefillConfig>;
+using KernelConfig = std::variant<PagedDecodeConfig, SwappedDecodeConfig, SeesawDecodeConfig,
+                                  CombineConfig, ScheduleConfig, MergeStatesConfig,
+                                  AppendKvCacheConfig, PrefillConfig, CombinePrefillConfig>;
 
 // What every attention kernel over a paged cache takes from the descriptor alone.
 template <typename Config, typename Visitor>
@@ -288,6 +301,18 @@ void for_each_field(const PrefillConfig& config, Visitor&& visit) {
   visit("column_warps", config.column_warps,
         "warps that share the rows, each with its columns of v");
   visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
+}
+
+template <typename Visitor>
+void for_each_field(const CombinePrefillConfig& config, Visitor&& visit) {
+  visit("dtype_out", config.dtype_out, "element type of out");
+  visit("head_dim_v", config.head_dim_v, "columns of out");
+  visit("q_per_kv", config.q_per_kv, "query heads that share a kv head; packed into the rows");
+  visit("head_dim_rope", config.head_dim_rope,
+        "last columns of k that lie in a tensor of their own");
+  visit("block_m", config.block_m, "query rows per thread block of the prefill");
+  visit("has_sinks", config.has_sinks, "a logit per query head joins the softmax's denominator");
+  visit("num_threads", config.num_threads, "threads of a block, a warp to a row");
 }
 
 template <typename Visitor>

@@ -51,7 +51,18 @@ struct PreparedKernel {
 };
 using PreparedMerge = PreparedKernel<MergeStatesConfig>;
 using PreparedAppend = PreparedKernel<AppendKvCacheConfig>;
-using PreparedPrefill = PreparedKernel<PrefillConfig>;
+
+// The kernels of a prefill, loaded on one device. Cheap to copy; immutable.
+struct PreparedPrefill {
+  AttentionDescriptor descriptor;
+  TargetDevice target;
+  int device = 0;  // CUDA ordinal
+  PrefillConfig config;
+  LoadedKernel kernel;
+  CombinePrefillConfig combine_config;
+  LoadedKernel combine;                              // merges the parts of a split call
+  std::vector<std::shared_ptr<LoadedCubin>> cubins;  // own what the kernels point to
+};
 
 class AttentionRuntime {
  public:

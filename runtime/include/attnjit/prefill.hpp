@@ -1,9 +1,11 @@
 // Attention of many query tokens per request: operations prefill (ragged or dense keys),
 // prefill_kvcache (a paged cache) and mla_prefill_rope (ragged keys whose last columns lie in a
-// cache of their own) of a descriptor. Needs no plan and no workspace: row tiles are found on the
-// device from the offsets, so a captured launch follows them. Runs without compiling or allocating;
-// thread-safe.
+// cache of their own) of a descriptor. Row tiles are found on the device from the offsets, so a
+// captured launch follows them; a plan, which only shapes decide, spreads few row tiles over the
+// GPU. Runs without compiling or allocating; thread-safe.
 #pragma once
+
+#include <cstdint>
 
 #include "attnjit/argument_error.hpp"
 #include "attnjit/attention_runtime.hpp"
@@ -82,7 +84,25 @@ struct PrefillCall {
   float softcap = 0.0f;  // c of c * tanh(score / c), positive; of score_modifier softcap
 };
 
-// Queues the attention of `call`. Throws ArgumentError listing everything that is wrong, CudaError.
+// How the keys of a call are shared out: where few query rows leave most of a GPU idle, several
+// thread blocks take a part of a row tile's keys each, and a second kernel merges their results.
+struct PrefillPlan {
+  int num_splits = 1;                // parts, at most 32
+  std::int64_t workspace_bytes = 0;  // of device memory that run_prefill needs
+};
+
+// The plan for a call of these shapes: lengths in device memory are not read, so that it serves all
+// calls of the shapes, and graph replays. Pure. Throws ArgumentError listing everything that is
+// wrong with the call.
+PrefillPlan plan_prefill(const PreparedPrefill& kernel, const PrefillCall& call);
+
+// Queues the attention of `call`, split as `plan` says. `workspace` is 16-byte aligned device
+// memory, not used by anything else until the work has ended; null for a plan of one part. Throws
+// ArgumentError listing everything that is wrong, CudaError.
+void run_prefill(const PreparedPrefill& kernel, const PrefillCall& call, const PrefillPlan& plan,
+                 void* workspace, std::int64_t workspace_bytes, CUstream_st* stream);
+
+// The same in one part, whatever the call: the right one wherever row tiles fill the GPU.
 void run_prefill(const PreparedPrefill& kernel, const PrefillCall& call, CUstream_st* stream);
 
 }  // namespace attnjit
