@@ -20,10 +20,15 @@ __device__ __forceinline__ void copy_async_16(unsigned destination, const void* 
                : "memory");
 }
 
-// The same of 8 bytes.
+// The same of 8 bytes, and of 4.
 __device__ __forceinline__ void copy_async_8(void* destination, const void* source, bool valid) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_address(destination)),
                "l"(source), "r"(valid ? 8 : 0)
+               : "memory");
+}
+__device__ __forceinline__ void copy_async_4(void* destination, const void* source, bool valid) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(destination)),
+               "l"(source), "r"(valid ? 4 : 0)
                : "memory");
 }
 

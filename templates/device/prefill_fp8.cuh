@@ -30,55 +30,52 @@ __device__ __forceinline__ uint4 convert_chunk(uint2 codes, float scale) {
   }
 }
 
-// Starts copying `columns` codes of each key of tile `tile`. Keys that no row of the thread block
-// may see become zeros without being read.
-template <int columns, typename Rows>
-__device__ __forceinline__ void stage_tile(unsigned char* staged, const Rows& rows,
-                                           const VisibleTiles& tiles, int tile) {
-  constexpr int chunks = columns / fp8_chunk;
-#pragma unroll 1
-  for (int i = threadIdx.x; i < config::block_n * chunks; i += num_threads) {
-    const int token = tile * config::block_n + i / chunks;
-    const bool is_visible = token >= tiles.first_key && token < tiles.end_key;
-    const unsigned char* source = rows.base;
-    if (is_visible)
-      source = rows.row(token) + i % chunks * fp8_chunk;
-    copy_async_8(staged + i * fp8_chunk, source, is_visible);
-  }
-}
+// Which chunks of a tile of keys of `columns` columns a thread copies, and converts: the same
+// columns of every rows_at_once-th row.
+template <int columns>
+struct TileShare {
+  static constexpr int chunks = columns / 8;
+  static constexpr int rows_at_once = num_threads / chunks;
+  static constexpr int passes = (config::block_n + rows_at_once - 1) / rows_at_once;
+  static_assert(rows_at_once > 0, "a row at once at least");
 
-// The same keys, once this thread's copies have arrived, to rows of `pitch` elements. Each
-// `scale_columns` of them, unless that is 0, have a scale in `scales`, 1 if `has_scales` is false.
+  static __device__ __forceinline__ int first_row() {
+    return static_cast<int>(threadIdx.x) / chunks;
+  }
+  static __device__ __forceinline__ int column() {
+    return static_cast<int>(threadIdx.x) % chunks * 8;
+  }
+  static __device__ __forceinline__ bool is_idle() {
+    return num_threads % chunks != 0 && first_row() >= rows_at_once;
+  }
+};
+
+// The keys of tile `tile` that this thread copied, once they have arrived, to rows of `pitch`
+// elements. Each `scale_columns` of them, unless that is 0, have a scale in `scales`, 1 if
+// `has_scales` is false.
 template <DataType type, int columns, int pitch, int scale_columns, typename ScaleRows>
 __device__ __forceinline__ void convert_tile(Element* destination, const unsigned char* staged,
                                              const ScaleRows& scales, bool has_scales,
                                              const VisibleTiles& tiles, int tile) {
-  constexpr int chunks = columns / fp8_chunk;
-#pragma unroll 1
-  for (int i = threadIdx.x; i < config::block_n * chunks; i += num_threads) {
-    const int column = i % chunks * fp8_chunk;
+  using Share = TileShare<columns>;
+  const int first_row = Share::first_row();
+  const int column = Share::column();
+  if (Share::is_idle())
+    return;
+#pragma unroll 4
+  for (int pass = 0; pass < Share::passes; ++pass) {
+    const int row = first_row + pass * Share::rows_at_once;
+    if (config::block_n % Share::rows_at_once != 0 && row >= config::block_n)
+      break;
     float scale = 1.0f;
     if constexpr (scale_columns > 0) {
-      const int token = tile * config::block_n + i / chunks;
+      const int token = tile * config::block_n + row;
       if (has_scales && token >= tiles.first_key && token < tiles.end_key)
         scale = scales.row(token)[column / scale_columns];
     }
-    *reinterpret_cast<uint4*>(destination + i / chunks * pitch + column) =
+    *reinterpret_cast<uint4*>(destination + row * pitch + column) =
         convert_chunk<type, (scale_columns > 0)>(
-            *reinterpret_cast<const uint2*>(staged + i * fp8_chunk), scale);
-  }
-}
-
-// The scales of the keys of tile `tile`, one each; 0 where no row may see the key.
-template <typename ScaleRows>
-__device__ __forceinline__ void stage_scales(float* staged, const ScaleRows& scales,
-                                             bool has_scales, const VisibleTiles& tiles, int tile) {
-  for (int i = threadIdx.x; i < config::block_n; i += num_threads) {
-    const int token = tile * config::block_n + i;
-    float scale = has_scales ? 0.0f : 1.0f;
-    if (has_scales && token >= tiles.first_key && token < tiles.end_key)
-      scale = *scales.row(token);
-    staged[i] = scale;
+            *reinterpret_cast<const uint2*>(staged + row * columns + column), scale);
   }
 }
 

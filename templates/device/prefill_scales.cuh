@@ -38,11 +38,15 @@ template <bool is_there>
 struct TileScales {
   static constexpr float* keys = nullptr;
   static constexpr float* values = nullptr;
+  static constexpr float* next_keys = nullptr;
+  static constexpr float* next_values = nullptr;
 };
 template <>
 struct TileScales<true> {
   alignas(16) float keys[config::block_n];
   float values[config::block_n];
+  float next_keys[config::block_n];  // on their way while those above are in use
+  float next_values[config::block_n];
 };
 
 struct SharedScales : BlockScales<has_block_scales>,

@@ -96,26 +96,33 @@ constexpr bool keys_follow = config::page_size == 0 || config::page_size % confi
 constexpr bool values_step =
     keys_follow && (config::head_dim_qk <= 128 || config::head_dim_rope > 0);
 
+__device__ __forceinline__ void copy_chunk(Element* destination, const Element* source,
+                                           bool is_visible) {
+  copy_async_16(destination, source, is_visible);
+}
+__device__ __forceinline__ void copy_chunk(unsigned char* destination, const unsigned char* source,
+                                           bool is_visible) {
+  copy_async_8(destination, source, is_visible);
+}
+
 // Starts copying `columns` elements of each key of tile `tile`: block_n rows of `pitch`. Keys that
-// no row of the thread block may see become zeros without being read: they may be anything. A
-// thread copies the same columns of every rows_at_once-th row. Where it `steps`, which
-// keys_follow allows, an address follows from the one before; else it is found anew, which takes a
-// product more and a register less.
-template <int columns, int pitch, bool steps, int page_size>
-__device__ __forceinline__ void copy_tile(Element* destination,
-                                          const KeyRows<Element, page_size>& rows,
+// no row of the thread block may see become zeros without being read: they may be anything. Where
+// it `steps`, which keys_follow allows, an address follows from the one before; else it is found
+// anew, which takes a product more and a register less.
+template <int columns, int pitch, bool steps, typename Stored, int page_size>
+__device__ __forceinline__ void copy_tile(Stored* destination,
+                                          const KeyRows<Stored, page_size>& rows,
                                           const VisibleTiles& tiles, int tile) {
-  constexpr int chunks = columns / 8;
-  constexpr int rows_at_once = num_threads / chunks;
-  constexpr int passes = (config::block_n + rows_at_once - 1) / rows_at_once;
-  static_assert(rows_at_once > 0, "a row at once at least");
-  const int first_row = static_cast<int>(threadIdx.x) / chunks;
-  const int column = static_cast<int>(threadIdx.x) % chunks * 8;
-  if (num_threads % chunks != 0 && first_row >= rows_at_once)
+  using Share = TileShare<columns>;
+  constexpr int rows_at_once = Share::rows_at_once;
+  constexpr int passes = Share::passes;
+  const int first_row = Share::first_row();
+  const int column = Share::column();
+  if (Share::is_idle())
     return;
   const int first_token = tile * config::block_n + first_row;
   const unsigned num_visible = tiles.end_key - tiles.first_key;
-  const Element* source = rows.base + column;
+  const Stored* source = rows.base + column;
   if constexpr (steps)
     source = rows.row(first_token) + column;
 #pragma unroll
@@ -127,17 +134,49 @@ __device__ __forceinline__ void copy_tile(Element* destination,
     const bool is_visible = static_cast<unsigned>(token - tiles.first_key) < num_visible;
     if (!steps && is_visible)
       source = rows.row(token) + column;
-    copy_async_16(destination + (first_row + row) * pitch + column, source, is_visible);
+    copy_chunk(destination + (first_row + row) * pitch + column, source, is_visible);
     if constexpr (steps)
       source += rows_at_once * rows.strides.row;
+  }
+}
+
+// Starts copying the scales of the keys of tile `tile`, one each: 0 where no row may see the key.
+__device__ __forceinline__ void copy_scales(
+    float* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
+    const attnjit::kernel_interface::KeyScales& of, const SharedStorage& shared, int tile) {
+  if (of.scales == nullptr)
+    return;
+  const auto rows = key_rows<float>(arguments, shared.work, of.scales, of.strides);
+  for (int i = threadIdx.x; i < config::block_n; i += num_threads) {
+    const int token = tile * config::block_n + i;
+    const bool is_visible = token >= shared.tiles.first_key && token < shared.tiles.end_key;
+    copy_async_4(destination + i, is_visible ? rows.row(token) : rows.base, is_visible);
+  }
+}
+
+// Once this thread's copies have arrived.
+__device__ __forceinline__ void take_scales(
+    SharedStorage& shared, const attnjit::kernel_interface::PrefillArguments& arguments) {
+  for (int i = threadIdx.x; i < config::block_n; i += num_threads) {
+    const float key = arguments.k_scales.scales != nullptr ? shared.next_keys[i] : 1.0f;
+    shared.keys[i] = key;
+    if constexpr (value_is_prefix)
+      shared.values[i] = key;
+    else
+      shared.values[i] = arguments.v_scales.scales != nullptr ? shared.next_values[i] : 1.0f;
   }
 }
 
 __device__ __forceinline__ void copy_keys(
     Element* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
     SharedStorage& shared, int tile) {
+  if constexpr (has_key_scales) {
+    copy_scales(shared.next_keys, arguments, arguments.k_scales, shared, tile);
+    if constexpr (!value_is_prefix)
+      copy_scales(shared.next_values, arguments, arguments.v_scales, shared, tile);
+  }
   if constexpr (keys_are_staged) {
-    stage_tile<key_columns>(
+    copy_tile<key_columns, key_columns, keys_follow>(
         shared.staged,
         key_rows<unsigned char>(arguments, shared.work, arguments.k, arguments.k_strides),
         shared.tiles, tile);
@@ -147,7 +186,7 @@ __device__ __forceinline__ void copy_keys(
         shared.tiles, tile);
   }
   if constexpr (rope_is_staged) {
-    stage_tile<config::head_dim_rope>(
+    copy_tile<config::head_dim_rope, config::head_dim_rope, false>(
         shared.staged + first_rope_byte,
         rope_rows<unsigned char>(arguments, shared.work, arguments.k_rope, arguments.rope_strides),
         shared.tiles, tile);
@@ -163,7 +202,7 @@ __device__ __forceinline__ void copy_values(
     Element* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
     SharedStorage& shared, int tile) {
   if constexpr (keys_are_staged) {
-    stage_tile<config::head_dim_v>(
+    copy_tile<config::head_dim_v, config::head_dim_v, keys_follow>(
         shared.staged,
         key_rows<unsigned char>(arguments, shared.work, arguments.v, arguments.v_strides),
         shared.tiles, tile);
@@ -175,20 +214,15 @@ __device__ __forceinline__ void copy_values(
 }
 
 // Keys of a tile that were staged become 16 bits, once this thread's copies have arrived, and the
-// scales of its keys and values are loaded.
+// scales of its keys and values take their place.
 __device__ __forceinline__ void convert_keys(
     Element* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
     SharedStorage& shared, int tile) {
   const auto scale_rows = [&](const attnjit::kernel_interface::KeyScales& of) {
     return key_rows<float>(arguments, shared.work, of.scales, of.strides);
   };
-  if constexpr (has_key_scales) {
-    stage_scales(shared.keys, scale_rows(arguments.k_scales), arguments.k_scales.scales != nullptr,
-                 shared.tiles, tile);
-    const attnjit::kernel_interface::KeyScales& v =
-        value_is_prefix ? arguments.k_scales : arguments.v_scales;
-    stage_scales(shared.values, scale_rows(v), v.scales != nullptr, shared.tiles, tile);
-  }
+  if constexpr (has_key_scales)
+    take_scales(shared, arguments);
   if constexpr (keys_are_staged) {
     convert_tile<config::dtype_kv, key_columns, pitch_qk,
                  config::scales_kv == ScaleGrain::per_block ? config::scale_block : 0>(

@@ -12,6 +12,9 @@ struct uint2 {
   unsigned x;
   unsigned y;
 };
+struct uint4 {
+  unsigned x, y, z, w;
+};
 inline uint2 make_uint2(unsigned x, unsigned y) {
   return {x, y};
 }
@@ -21,9 +24,14 @@ inline unsigned __float_as_uint(float value) {
 inline float __uint_as_float(unsigned bits) {
   return std::bit_cast<float>(bits);
 }
-// The selector of decode_fp8_pair alone: the upper halves of both.
-inline unsigned __byte_perm(unsigned low, unsigned high, unsigned /*selector*/) {
-  return low >> 16 | (high & 0xffff0000u);
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+  unsigned result = 0;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned place = selector >> (4 * i) & 7u;
+    const unsigned byte = (place < 4 ? low : high) >> (8 * (place % 4)) & 0xffu;
+    result |= byte << (8 * i);
+  }
+  return result;
 }
 #include "device/fp8_decode.cuh"
 
