@@ -60,6 +60,8 @@ std::string_view to_string(CheckSuite suite) {
       return "decode";
     case CheckSuite::prefill:
       return "prefill";
+    case CheckSuite::contract:
+      return "contract";
     case CheckSuite::all:
       return "all";
   }
@@ -68,10 +70,10 @@ std::string_view to_string(CheckSuite suite) {
 
 std::vector<CheckCase> cases_of_suite(CheckSuite suite) {
   std::vector<CheckCase> cases;
-  if (suite != CheckSuite::prefill) {
+  if (suite == CheckSuite::decode || suite == CheckSuite::all) {
     append(cases, check::decode_suite());
   }
-  if (suite != CheckSuite::decode) {
+  if (suite == CheckSuite::prefill || suite == CheckSuite::all) {
     append(cases, check::prefill_suite());
   }
   return cases;

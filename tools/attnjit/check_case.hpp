@@ -26,9 +26,10 @@ using CheckCase =
 // Whether the case runs kernels.
 bool runs_kernels(const CheckCase& check_case);
 
-enum class CheckSuite { decode, prefill, all };
+enum class CheckSuite { decode, prefill, contract, all };
 std::string_view to_string(CheckSuite);
 
+// Those of decode and prefill; the contract has requirements in their place (contract_run.hpp).
 std::vector<CheckCase> cases_of_suite(CheckSuite suite);
 
 const std::string& group_of(const CheckCase& check_case);

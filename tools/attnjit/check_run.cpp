@@ -1,56 +1,18 @@
 #include "check_run.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
-#include <thread>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "attnjit/descriptor_validation.hpp"
-#include "attnjit/shown_text.hpp"
 #include "attnjit/target_device_query.hpp"
-#include "command.hpp"
 #include "decode_checker.hpp"
 #include "prefill_checker.hpp"
+#include "prepare_kernels.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
 namespace {
-
-// Compiles what the cases need on all cores; an error surfaces again, with its case, when that
-// runs.
-void prepare_all(AttentionRuntime& runtime, int device, const std::vector<CheckCase>& cases) {
-  std::vector<AttentionDescriptor> descriptors;
-  for (const CheckCase& check_case : cases) {
-    if (!runs_kernels(check_case)) {
-      continue;
-    }
-    const AttentionDescriptor& descriptor = descriptor_of(check_case);
-    if (std::find(descriptors.begin(), descriptors.end(), descriptor) == descriptors.end()) {
-      descriptors.push_back(descriptor);
-    }
-  }
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < descriptors.size(); i = next++) {
-      try {
-        if (descriptors[i].operation == Operation::decode) {
-          runtime.prepare_decode(descriptors[i], device);
-        } else {
-          runtime.prepare_prefill(descriptors[i], device);
-        }
-      } catch (const std::exception&) {
-        continue;
-      }
-    }
-  };
-  std::vector<std::jthread> threads;
-  for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) {
-    threads.emplace_back(work);
-  }
-}
 
 // One of each operation; both share the runtime's kernels. A refusal needs neither.
 struct Checkers {
@@ -80,6 +42,11 @@ check::CheckResult run_case(Checkers& checkers, const CheckCase& check_case) {
 
 }  // namespace
 
+bool has_passed(const CheckReport& report) {
+  return report.num_failed == 0 &&
+         std::all_of(report.requirements.begin(), report.requirements.end(), is_met);
+}
+
 std::vector<CheckCase> step_cases(const std::vector<AttentionDescriptor>& descriptors, int batch,
                                   int seqlen_kv) {
   std::vector<CheckCase> cases;
@@ -104,12 +71,6 @@ std::vector<CheckCase> filter_cases(std::vector<CheckCase> cases, const std::str
     return group_of(check_case).find(text) == std::string::npos &&
            describe(check_case).find(text) == std::string::npos;
   });
-  if (cases.empty()) {
-    throw UsageError(
-        fmt::format("--filter {}: no case holds this text; fix: run attnjit check "
-                    "without --filter to see the groups",
-                    shown_text(text)));
-  }
   return cases;
 }
 
@@ -118,7 +79,13 @@ CheckReport run_cases(AttentionRuntime& runtime, int device, const std::vector<C
   CheckReport report;
   report.card = query_target_device(device).name;
   print_message("preparing the kernels of {} cases\n", cases.size());
-  prepare_all(runtime, device, cases);
+  std::vector<AttentionDescriptor> descriptors;
+  for (const CheckCase& check_case : cases) {
+    if (runs_kernels(check_case)) {
+      descriptors.push_back(descriptor_of(check_case));
+    }
+  }
+  prepare_kernels(runtime, device, descriptors);
   Checkers checkers = {check::DecodeChecker(runtime, device),
                        check::PrefillChecker(runtime, device)};
   std::string group;
