@@ -1,7 +1,7 @@
 // The traps of §5 that show in bits, or that data which is all alike cannot show.
 #include "bit_equality_case.hpp"
-#include "host_case.hpp"
 #include "problems.hpp"
+#include "random_data_case.hpp"
 #include "reference_case.hpp"
 #include "rows.hpp"
 #include "suffix_case.hpp"
@@ -114,12 +114,9 @@ std::vector<Requirement> oracle_rows() {
        ""},
       {"§5 no constant data",
        "Tensors hold random data, which a wrong mask shows in",
-       {holds("keys, values and queries of every problem vary",
-              [] {
-                const check::DecodeCase decode_case;
-                const check::PrefillCase prefill_case;
-                return decode_case.kv_scale > 0 && prefill_case.kv_scale > 0;
-              })},
+       {random_data_case("GQA decode", gqa_decode({65, 0, 300})),
+        random_data_case("MLA decode", mla_decode(16, {65, 0, 300})),
+        random_data_case("prefill", prefill_of(ragged_12_4(), edge_prefills()))},
        ""},
   };
 }
