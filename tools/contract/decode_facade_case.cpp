@@ -6,6 +6,7 @@
 
 #include "attnjit/flash_mla.hpp"
 #include "contract_gpu.hpp"
+#include "default_scale.hpp"
 #include "host_tensor.hpp"
 #include "per_request_blocks.hpp"
 
@@ -43,7 +44,7 @@ FlashMlaCall as_flash_mla(const check::DecodeProblem& problem, const TensorView&
   facade.seq_lens = call.seq_lens;
   facade.mask = call.mask;
   facade.lse = call.lse;
-  facade.softmax_scale = decode_case.softmax_scale.has_value() ? call.softmax_scale : 0.0F;
+  facade.softmax_scale = facade_scale(call.softmax_scale, descriptor.head_dim_qk);
   return facade;
 }
 
@@ -87,7 +88,6 @@ check::DecodeCase flash_mla_problem(int num_q_heads, int num_kv_heads, int head_
   decode_case.seqlen_q = seqlen_q;
   decode_case.seq_lens = std::move(seq_lens);
   decode_case.arrangement = check::CacheArrangement::per_request;
-  decode_case.kv_scale = 1.0;
   return decode_case;
 }
 

@@ -10,13 +10,12 @@
 
 namespace attnjit::contract {
 
-// Causal, V of its own: the problem that flash_mla_case takes, to be changed in place. Its caches
-// hold N(0, 1), so that the default scale gives scores of N(0, 1).
+// Causal, V of its own: the problem that flash_mla_case takes, to be changed in place.
 check::DecodeCase flash_mla_problem(int num_q_heads, int num_kv_heads, int head_dim, int seqlen_q,
                                     std::vector<int> seq_lens);
 
-// The outputs and LSEs of the façade against the fp64 reference. The default scale is left to the
-// façade unless the problem has one.
+// The outputs and LSEs of the façade against the fp64 reference. A scale that is the façade's
+// default is left to it.
 ContractCase flash_mla_case(const std::string& name, const check::DecodeCase& decode_case);
 
 }  // namespace attnjit::contract

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "decode_facade_case.hpp"
+#include "default_scale.hpp"
 #include "host_case.hpp"
 #include "legal_calls.hpp"
 #include "rows.hpp"
@@ -87,7 +88,9 @@ std::vector<Requirement> tensor_rows() {
   check::DecodeCase uneven = flash_mla_problem(8, 4, 192, 1, {200, 65, 0});
   uneven.descriptor.head_dim_v = 128;
   check::DecodeCase scaled = decode_8_4({130, 64, 1});
-  scaled.softmax_scale = 0.1352337788608801;
+  scaled.softmax_scale = 1.352337788608801;
+  check::DecodeCase unscaled = decode_8_4({130, 64, 1});
+  unscaled.softmax_scale = default_scale(128);
   return {
       {"R6",
        "q is [B, Hq, 1, D]",
@@ -135,6 +138,7 @@ std::vector<Requirement> tensor_rows() {
        "The metadata of get_mla_metadata goes with the call",
        {flash_mla_case("split of the metadata", decode_8_4({9000, 64})),
         flash_mla_case("a scale of the caller's", scaled),
+        flash_mla_case("1 / sqrt(D) where none is given", unscaled),
         refused_as("a call of another batch", Code::shape_mismatch,
                    decode_with([](FlashMlaCall& c) { c.q.shape[0] = 3; }))},
        ""},

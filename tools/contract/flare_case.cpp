@@ -37,8 +37,10 @@ std::vector<int> key_offsets(const check::PrefillCase& prefill_case) {
 // Every head's rope columns become those of head 0.
 void share_rope(HostTensor& keys, int depth) {
   for_each_row(keys.view, [&](const RowIndex& index) {
-    std::copy(keys.row({index[0], 0}) + depth, keys.row({index[0], 0}) + keys.columns(),
-              keys.row(index) + depth);
+    if (index[1] > 0) {
+      const std::uint16_t* const first = keys.row({index[0], 0});
+      std::copy(first + depth, first + keys.columns(), keys.row(index) + depth);
+    }
   });
 }
 

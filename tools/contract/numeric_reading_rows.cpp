@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "attnjit/descriptor_validation.hpp"
+#include "default_scale.hpp"
 #include "flare_case.hpp"
 #include "host_case.hpp"
 #include "legal_calls.hpp"
@@ -56,6 +57,10 @@ Requirement sparse_row() {
       flash_mla_prefill_problem(
           {.num_q_heads = 8, .num_kv_heads = 4, .head_dim = 128, .sparsity_block = 64}, 2, 200),
       BlockLayoutForm::compressed_rows));
+  check::PrefillCase unscaled =
+      flash_mla_prefill_problem({.num_q_heads = 8, .num_kv_heads = 4, .head_dim = 128}, 2, 150);
+  unscaled.softmax_scale = default_scale(128);
+  cases.push_back(flash_mla_prefill_case("no scale given", unscaled));
   cases.push_back(
       refused_field("int64 offsets", "block_rows", run_prefill_with(descriptor, [](PrefillCall& c) {
                       c.block_mask = {};

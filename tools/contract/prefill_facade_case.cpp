@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "contract_gpu.hpp"
+#include "default_scale.hpp"
 #include "host_tensor.hpp"
 #include "new_tokens.hpp"
 #include "per_request_blocks.hpp"
@@ -15,7 +16,6 @@
 namespace attnjit::contract {
 namespace {
 
-// The facade's default scale gives N(0, 1) scores of keys N(0, 1).
 check::PrefillCase dense_queries(const AttentionDescriptor& descriptor, int queries,
                                  std::vector<int> kv_lens) {
   check::PrefillCase prefill_case;
@@ -23,7 +23,6 @@ check::PrefillCase dense_queries(const AttentionDescriptor& descriptor, int quer
   prefill_case.q_lens.assign(kv_lens.size(), queries);
   prefill_case.kv_lens = std::move(kv_lens);
   prefill_case.query_layout = check::QueryLayout::bhsd;
-  prefill_case.kv_scale = 1.0;
   return prefill_case;
 }
 
@@ -33,7 +32,7 @@ TensorView heads_outside(const TensorView& view) {
 }
 
 float scale_for(const check::PrefillProblem& problem) {
-  return problem.prefill_case().softmax_scale.has_value() ? problem.call().softmax_scale : 0.0F;
+  return facade_scale(problem.call().softmax_scale, problem.prefill_case().descriptor.head_dim_qk);
 }
 
 // Row offsets and columns of a block mask, for FlashMlaPrefillCall.

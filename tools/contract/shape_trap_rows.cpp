@@ -78,11 +78,12 @@ ContractCases many_requests() {
     prefills.emplace_back(b % 3, b % 7);
     new_tokens.emplace_back(b % 7 > 0 ? 1 : 0, b % 7);
   }
+  const AttentionDescriptor small_pages =
+      with_pages(check::paged_descriptor(1, 1, 64), 8, KvLayoutTag::nhd);
   return {reference_case("decode", decode_of(check::gqa_descriptor(2, 1, 64, 1),
                                              check::varied_lengths(70000, 4, 7))),
-          reference_case("prefill", prefill_of(check::paged_descriptor(1, 1, 64), prefills)),
-          append_case("cache write", prefill_of(check::paged_descriptor(1, 1, 64), new_tokens),
-                      AppendForm::block_table)};
+          reference_case("prefill", prefill_of(small_pages, prefills)),
+          append_case("cache write", prefill_of(small_pages, new_tokens), AppendForm::block_table)};
 }
 
 ContractCases scales() {
