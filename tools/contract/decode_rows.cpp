@@ -87,10 +87,6 @@ std::vector<Requirement> symbol_rows() {
 std::vector<Requirement> tensor_rows() {
   check::DecodeCase uneven = flash_mla_problem(8, 4, 192, 1, {200, 65, 0});
   uneven.descriptor.head_dim_v = 128;
-  check::DecodeCase scaled = decode_8_4({130, 64, 1});
-  scaled.softmax_scale = 1.352337788608801;
-  check::DecodeCase unscaled = decode_8_4({130, 64, 1});
-  unscaled.softmax_scale = default_scale(128);
   return {
       {"R6",
        "q is [B, Hq, 1, D]",
@@ -119,6 +115,15 @@ std::vector<Requirement> tensor_rows() {
                      d.block_table = fake_view(DataType::int32, {2, 2});
                    }))},
        ""},
+  };
+}
+
+std::vector<Requirement> call_rows() {
+  check::DecodeCase scaled = decode_8_4({130, 64, 1});
+  scaled.softmax_scale = 1.352337788608801;
+  check::DecodeCase unscaled = decode_8_4({130, 64, 1});
+  unscaled.softmax_scale = default_scale(128);
+  return {
       {"R10",
        "seq_lens counts prompt and decoded tokens",
        {flash_mla_case("lengths of each request", decode_8_4({700, 0, 65, 1})),
@@ -222,7 +227,8 @@ std::vector<Requirement> metadata_rows() {
 }  // namespace
 
 std::vector<Requirement> decode_rows() {
-  return joined(joined(symbol_rows(), tensor_rows()), joined(layout_rows(), metadata_rows()));
+  return joined(joined(symbol_rows(), joined(tensor_rows(), call_rows())),
+                joined(layout_rows(), metadata_rows()));
 }
 
 }  // namespace attnjit::contract
