@@ -6,22 +6,25 @@
 
 #include "attnjit/descriptor_validation.hpp"
 #include "attnjit/target_device_query.hpp"
-#include "decode_checker.hpp"
-#include "prefill_checker.hpp"
+#include "contract_gpu.hpp"
 #include "prepare_kernels.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
 namespace {
 
-// One of each operation; both share the runtime's kernels. A refusal needs neither.
+// How each kind of case is checked. A refusal needs no GPU.
 struct Checkers {
-  check::DecodeChecker decode;
-  check::PrefillChecker prefill;
+  contract::ContractGpu gpu;
 
-  check::CheckResult check(const check::SuiteCase& suite_case) { return decode.check(suite_case); }
+  check::CheckResult check(const check::SuiteCase& suite_case) {
+    return gpu.decode.check(suite_case);
+  }
   check::CheckResult check(const check::PrefillSuiteCase& suite_case) {
-    return prefill.check(suite_case);
+    return gpu.prefill.check(suite_case);
+  }
+  check::CheckResult check(const FacadeCase& facade_case) {
+    return contract::as_case(facade_case.call).on_gpu(gpu);
   }
   template <typename Illegal>
   check::CheckResult check(const RefusalCase<Illegal>& refusal_case) {
@@ -81,13 +84,11 @@ CheckReport run_cases(AttentionRuntime& runtime, int device, const std::vector<C
   print_message("preparing the kernels of {} cases\n", cases.size());
   std::vector<AttentionDescriptor> descriptors;
   for (const CheckCase& check_case : cases) {
-    if (runs_kernels(check_case)) {
-      descriptors.push_back(descriptor_of(check_case));
-    }
+    const std::vector<AttentionDescriptor> kernels = kernels_of(check_case);
+    descriptors.insert(descriptors.end(), kernels.begin(), kernels.end());
   }
   prepare_kernels(runtime, device, descriptors);
-  Checkers checkers = {check::DecodeChecker(runtime, device),
-                       check::PrefillChecker(runtime, device)};
+  Checkers checkers = {contract::ContractGpu(runtime, device)};
   std::string group;
   for (const CheckCase& check_case : cases) {
     if (group_of(check_case) != group) {

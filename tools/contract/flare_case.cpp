@@ -203,9 +203,13 @@ check::CheckResult run_flare_chunks(ContractGpu& gpu, const check::PrefillCase& 
   FlareProblem problem(gpu, prefill_case, form);
   std::vector<PartialAttention> parts;
   for (int chunk = 0; chunk < chunks; ++chunk) {
+    const KeyChunk keys = chunk_of(prefill_case, chunk, chunks);
+    if (keys.begin == keys.end) {
+      continue;  // of so few keys that none is in it
+    }
     const TensorView out = problem.memory().poisoned(problem.call().out);
     const TensorView lse = problem.memory().poisoned(problem.call().lse);
-    problem.run(chunk_of(prefill_case, chunk, chunks), out, lse);
+    problem.run(keys, out, lse);
     parts.push_back({out, permuted_view(lse, {1, 0})});
   }
   merge_owned_rows(gpu, prefill_case, parts, problem.call());
