@@ -118,7 +118,7 @@ std::vector<Requirement> content_error_rows() {
        "Strides that are not monotonic are an error that names the layout tag to use instead",
        {bad_decode("blocks outside heads", Code::stride_order,
                    [](FlashMlaCall& c) {
-                     c.k_cache.strides = {4 * 3 * 64 * 128, 64 * 128, 4 * 64 * 128, 128, 1};
+                     c.k_cache.strides = {98304, 8192, 32768, 128, 1};
                    }),
         bad_decode("overlapping requests", Code::stride_order,
                    [](FlashMlaCall& c) { c.k_cache.strides[0] = c.k_cache.strides[1]; }),

@@ -143,7 +143,7 @@ FuzzCall make_fuzz_call(std::uint64_t seed, std::uint64_t index) {
 }
 
 std::string describe(const FuzzCall& call) {
-  const std::string problem = describe(call.problem);
+  std::string problem = describe(call.problem);
   switch (call.kind) {
     case FuzzCallKind::flare:
     case FuzzCallKind::flare_chunks:

@@ -191,7 +191,7 @@ check::PrefillCase mha_problem(const MhaKvCacheShape& shape, int queries,
 ContractCase mha_case(const std::string& name, const check::PrefillCase& prefill_case) {
   return {.name = name,
           .proof = Proof::reference,
-          .kernels = {prefill_case.descriptor},
+          .kernels = {prefill_case.descriptor, append_kv_cache_descriptor(prefill_case.descriptor)},
           .on_gpu = [prefill_case](ContractGpu& gpu) { return run_mha(gpu, prefill_case); }};
 }
 
