@@ -1,5 +1,6 @@
 // The GPU's fp64 reference against an independent one on the host, and proof that the comparison
 // can fail.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -123,6 +124,79 @@ TEST_CASE("a result with another scale, or unwritten, fails the comparison") {
   const check::Comparison comparison = compare_with_reference(kernels, problem, stream, {});
   CHECK(comparison.worst_excess > 1);
   CHECK(comparison.worst_lse_excess > 1);
+}
+
+// Of every row that a decode problem's reference gives.
+struct ReferenceRows {
+  std::vector<double> lse;
+  std::vector<double> magnitude;
+};
+
+ReferenceRows reference_rows(const CheckKernels& kernels, const DecodeProblem& problem,
+                             const DeviceStream& stream) {
+  const check::ReferenceResult result =
+      check::compute_reference(kernels, problem.reference_call(), stream);
+  const std::size_t rows = result.lse.bytes() / sizeof(double);
+  return {download_values<double>(result.lse, rows, stream.handle()),
+          download_values<double>(result.magnitude, rows, stream.handle())};
+}
+
+TEST_CASE("the magnitude of a row is its query's norm times the largest of its keys'") {
+  const DeviceStream stream(0);
+  const CheckKernels kernels = check::load_check_kernels(gpu_runtime().provider(), 0);
+  DecodeCase decode_case;
+  decode_case.descriptor = check::mla_descriptor(19, 2);
+  decode_case.seqlen_q = 2;
+  decode_case.seq_lens = {0, 1, 200};
+  const DecodeProblem problem(kernels, decode_case, stream, 7);
+  const std::vector<double> magnitude = reference_rows(kernels, problem, stream).magnitude;
+  const HostTensors tensors(problem, stream);
+  for (int row = 0; row < 3 * 2 * 19; ++row) {
+    const int b = row / 38;
+    const int visible = decode_case.seq_lens[static_cast<std::size_t>(b)] - 1 + row / 19 % 2;
+    double queries = 0;
+    double keys = 0;
+    for (int column = 0; column < 576; ++column) {
+      const double q = from_bf16(tensors.q[static_cast<std::size_t>(row * 576 + column)]);
+      queries += q * q;
+    }
+    for (int token = 0; token < visible; ++token) {
+      double squares = 0;
+      for (int column = 0; column < 576; ++column) {
+        squares += tensors.cached(b, 0, token, column) * tensors.cached(b, 0, token, column);
+      }
+      keys = std::max(keys, squares);
+    }
+    const double expected =
+        static_cast<double>(problem.call().softmax_scale) * std::sqrt(queries * keys);
+    CHECK(magnitude[static_cast<std::size_t>(row)] == Approx(expected).margin(1e-12));
+  }
+}
+
+// A single key that is nearly orthogonal to the query: an LSE near 0.
+TEST_CASE("an LSE near 0 passes within what its scores may round, and fails at twice that") {
+  const DeviceStream stream(0);
+  const CheckKernels kernels = check::load_check_kernels(gpu_runtime().provider(), 0);
+  DecodeCase decode_case;
+  decode_case.descriptor = check::mla_descriptor(16, 1);
+  decode_case.seq_lens = {1};
+  const DecodeProblem problem(kernels, decode_case, stream, 1);
+  const ReferenceRows rows = reference_rows(kernels, problem, stream);
+  const check::Tolerance tolerance;
+  for (const double factor : {0.9, 2.0}) {
+    std::vector<float> lse;
+    for (std::size_t row = 0; row < rows.lse.size(); ++row) {
+      const double of_scores = check::Tolerance::score_rounding(576) * rows.magnitude[row];
+      const double allowed = tolerance.lse_absolute +
+                             std::max(tolerance.lse_relative * std::abs(rows.lse[row]), of_scores);
+      lse.push_back(static_cast<float>(rows.lse[row] + factor * allowed));
+    }
+    const DeviceBuffer buffer = make_device_buffer<float>(0, lse, stream.handle());
+    check::ReferenceCall call = problem.reference_call();
+    call.call.lse.data = buffer.data();
+    const check::Comparison comparison = compare_with_reference(kernels, call, stream, tolerance);
+    CHECK(comparison.worst_lse_excess == Approx(factor).epsilon(0.05));
+  }
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ bool holds(const std::string& text, const std::string& part) {
 TEST_CASE("check names the suites there are when it is asked for another") {
   const CommandOutput output = run_attnjit("check --suite merge");
   CHECK(output.exit_code == 2);
-  CHECK(holds(output.err, "--suite: merge not in {decode,prefill,all}"));
+  CHECK(holds(output.err, "--suite: merge not in {decode,prefill,contract,all}"));
 }
 
 TEST_CASE("a filter looks among the cases of the suite that was asked for") {
@@ -27,6 +27,23 @@ TEST_CASE("a filter looks among the cases of the suite that was asked for") {
     CHECK(!holds(run_attnjit("check" + suite + filter + " --device 1000000").err,
                  "no case holds this text"));
   }
+}
+
+TEST_CASE("requirements that need no GPU are checked without one, chosen by a glob of their ids") {
+  const CommandOutput errors = run_attnjit("check --suite contract --filter 'R5?'");
+  CHECK(errors.exit_code == 0);
+  CHECK(holds(errors.out, "R50  "));
+  CHECK(holds(errors.out, "R55  "));
+  CHECK(holds(errors.out, "6 of 6 requirements met"));
+  const CommandOutput json = run_attnjit("check --suite contract --filter R44 --json");
+  CHECK(json.exit_code == 0);
+  CHECK(holds(json.out, "\"id\":\"R44\""));
+}
+
+TEST_CASE("a glob that no requirement has is refused") {
+  const CommandOutput output = run_attnjit("check --suite contract --filter 'R5?9'");
+  CHECK(output.exit_code == 2);
+  CHECK(holds(output.err, "no requirement has such an id"));
 }
 
 TEST_CASE("a suite beside a descriptor is refused") {

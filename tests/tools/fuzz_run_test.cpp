@@ -12,17 +12,18 @@
 namespace attnjit {
 namespace {
 
-TEST_CASE("fuzzing runs as many problems as illegal descriptors and illegal calls, by groups") {
+TEST_CASE(
+    "fuzzing runs as many problems, façades, illegal descriptors and illegal calls, by groups") {
   const FuzzedCases fuzzed = fuzz_cases({.count = 300, .seed = 4, .first = 90});
-  REQUIRE(fuzzed.cases.size() == 900);
-  REQUIRE(fuzzed.commands.size() == 900);
+  REQUIRE(fuzzed.cases.size() == 1200);
+  REQUIRE(fuzzed.commands.size() == 1200);
   std::vector<std::string> groups;
   for (const CheckCase& check_case : fuzzed.cases) {
     if (groups.empty() || groups.back() != group_of(check_case)) {
       groups.push_back(group_of(check_case));
     }
   }
-  CHECK(groups == std::vector<std::string>{"fuzz decode", "fuzz prefill",
+  CHECK(groups == std::vector<std::string>{"fuzz decode", "fuzz prefill", "fuzz façades",
                                            "fuzz illegal descriptors", "fuzz illegal calls"});
   CHECK(std::set(fuzzed.commands.begin(), fuzzed.commands.end()).size() == 300);
 }
@@ -42,7 +43,7 @@ TEST_CASE("the command of a fuzzed case is one line, which gives that case again
         fuzz_cases({.count = 1,
                     .seed = 12345678901234567890U,
                     .first = std::stoull(checked.command.substr(start.size()))});
-    REQUIRE(again.cases.size() == 3);
+    REQUIRE(again.cases.size() == 4);
     const CheckCase& same =
         *std::find_if(again.cases.begin(), again.cases.end(), [&](const CheckCase& check_case) {
           return group_of(check_case) == group_of(checked.check_case);

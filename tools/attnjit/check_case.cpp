@@ -14,6 +14,10 @@ const check::PrefillCase& problem_of(const check::PrefillSuiteCase& suite_case) 
   return suite_case.prefill_case;
 }
 
+const check::PrefillCase& problem_of(const FacadeCase& facade_case) {
+  return facade_case.call.problem;
+}
+
 template <typename Illegal>
 const Illegal& problem_of(const RefusalCase<Illegal>& refusal_case) {
   return refusal_case.illegal;
@@ -48,6 +52,29 @@ int count_queries(const RefusalCase<Illegal>&) {
 }
 
 template <typename Case>
+std::vector<AttentionDescriptor> list_kernels(const Case& suite_case) {
+  return {problem_of(suite_case).descriptor};
+}
+
+std::vector<AttentionDescriptor> list_kernels(const FacadeCase& facade_case) {
+  return contract::as_case(facade_case.call).kernels;
+}
+
+template <typename Illegal>
+std::vector<AttentionDescriptor> list_kernels(const RefusalCase<Illegal>&) {
+  return {};
+}
+
+template <typename Case>
+std::string describe_case(const Case& suite_case) {
+  return describe(problem_of(suite_case));
+}
+
+std::string describe_case(const FacadeCase& facade_case) {
+  return describe(facade_case.call);
+}
+
+template <typename Case>
 void append(std::vector<CheckCase>& cases, std::vector<Case> more) {
   std::move(more.begin(), more.end(), std::back_inserter(cases));
 }
@@ -60,6 +87,8 @@ std::string_view to_string(CheckSuite suite) {
       return "decode";
     case CheckSuite::prefill:
       return "prefill";
+    case CheckSuite::contract:
+      return "contract";
     case CheckSuite::all:
       return "all";
   }
@@ -68,18 +97,17 @@ std::string_view to_string(CheckSuite suite) {
 
 std::vector<CheckCase> cases_of_suite(CheckSuite suite) {
   std::vector<CheckCase> cases;
-  if (suite != CheckSuite::prefill) {
+  if (suite == CheckSuite::decode || suite == CheckSuite::all) {
     append(cases, check::decode_suite());
   }
-  if (suite != CheckSuite::decode) {
+  if (suite == CheckSuite::prefill || suite == CheckSuite::all) {
     append(cases, check::prefill_suite());
   }
   return cases;
 }
 
-bool runs_kernels(const CheckCase& check_case) {
-  return std::holds_alternative<check::SuiteCase>(check_case) ||
-         std::holds_alternative<check::PrefillSuiteCase>(check_case);
+std::vector<AttentionDescriptor> kernels_of(const CheckCase& check_case) {
+  return std::visit([](const auto& suite_case) { return list_kernels(suite_case); }, check_case);
 }
 
 const std::string& group_of(const CheckCase& check_case) {
@@ -96,8 +124,7 @@ const AttentionDescriptor& descriptor_of(const CheckCase& check_case) {
 }
 
 std::string describe(const CheckCase& check_case) {
-  return std::visit([](const auto& suite_case) { return describe(problem_of(suite_case)); },
-                    check_case);
+  return std::visit([](const auto& suite_case) { return describe_case(suite_case); }, check_case);
 }
 
 int batch_of(const CheckCase& check_case) {

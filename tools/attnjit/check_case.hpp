@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "decode_suite.hpp"
+#include "fuzz_calls.hpp"
 #include "illegal_calls.hpp"
 #include "illegal_descriptors.hpp"
 #include "prefill_suite.hpp"
@@ -19,16 +20,23 @@ struct RefusalCase {
   Illegal illegal;
 };
 
+// A random call of a façade.
+struct FacadeCase {
+  std::string group;  // a row of the closing table
+  contract::FuzzCall call;
+};
+
 using CheckCase =
-    std::variant<check::SuiteCase, check::PrefillSuiteCase, RefusalCase<check::IllegalDescriptor>,
-                 RefusalCase<check::IllegalCall>>;
+    std::variant<check::SuiteCase, check::PrefillSuiteCase, FacadeCase,
+                 RefusalCase<check::IllegalDescriptor>, RefusalCase<check::IllegalCall>>;
 
-// Whether the case runs kernels.
-bool runs_kernels(const CheckCase& check_case);
+// What the case runs; nothing of what must be refused.
+std::vector<AttentionDescriptor> kernels_of(const CheckCase& check_case);
 
-enum class CheckSuite { decode, prefill, all };
+enum class CheckSuite { decode, prefill, contract, all };
 std::string_view to_string(CheckSuite);
 
+// Those of decode and prefill; the contract has requirements in their place (contract_run.hpp).
 std::vector<CheckCase> cases_of_suite(CheckSuite suite);
 
 const std::string& group_of(const CheckCase& check_case);

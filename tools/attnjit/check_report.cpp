@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "attnjit/descriptor_json.hpp"
+#include "contract_report.hpp"
 #include "standard_streams.hpp"
 #include "text_table.hpp"
 
@@ -67,6 +69,14 @@ void print_table(const CheckReport& report) {
   print_result("{}", format_table(columns, rows));
 }
 
+std::size_t count_passed(const CheckReport& report) {
+  return report.cases.size() - static_cast<std::size_t>(report.num_failed);
+}
+
+std::ptrdiff_t count_met(const CheckReport& report) {
+  return std::count_if(report.requirements.begin(), report.requirements.end(), is_met);
+}
+
 json to_json(const CheckedCase& checked) {
   const check::Comparison& comparison = checked.result.comparison;
   return {{"group", group_of(checked.check_case)},
@@ -84,6 +94,44 @@ json to_json(const CheckedCase& checked) {
           {"cosine_distance", checked.result.cosine_distance}};
 }
 
+void print_json(const CheckReport& report) {
+  json cases = json::array();
+  for (const CheckedCase& checked : report.cases) {
+    cases.push_back(to_json(checked));
+  }
+  json requirements = json::array();
+  for (const CheckedRequirement& checked : report.requirements) {
+    requirements.push_back(to_json(checked));
+  }
+  const json document = {{"schema", 1},
+                         {"card", report.card},
+                         {"passed", count_passed(report)},
+                         {"failed", report.num_failed},
+                         {"cases", std::move(cases)},
+                         {"requirements_met", count_met(report)},
+                         {"requirements", std::move(requirements)}};
+  print_result("{}\n", document.dump());
+}
+
+void print_cases(const CheckReport& report) {
+  print_table(report);
+  for (const CheckedCase& checked : report.cases) {
+    if (!checked.result.passed) {
+      print_result("{}", format_failure(checked));
+    }
+  }
+  print_result("{} passed, {} failed\n", count_passed(report), report.num_failed);
+}
+
+void print_requirements(const CheckReport& report) {
+  print_result("{}", format_requirements(report.requirements));
+  for (const CheckedRequirement& checked : report.requirements) {
+    print_result("{}", format_failures(checked));
+  }
+  print_result("{} of {} met\n", count_met(report),
+               count_of(report.requirements.size(), "requirement"));
+}
+
 }  // namespace
 
 std::string format_failure(const CheckedCase& checked) {
@@ -94,28 +142,17 @@ std::string format_failure(const CheckedCase& checked) {
 }
 
 void print_report(const CheckReport& report, bool as_json) {
-  const int num_passed = static_cast<int>(report.cases.size()) - report.num_failed;
   if (as_json) {
-    json cases = json::array();
-    for (const CheckedCase& checked : report.cases) {
-      cases.push_back(to_json(checked));
-    }
-    const json document = {{"schema", 1},
-                           {"card", report.card},
-                           {"passed", num_passed},
-                           {"failed", report.num_failed},
-                           {"cases", std::move(cases)}};
-    print_result("{}\n", document.dump());
+    print_json(report);
     return;
   }
-  print_result("{}\n", report.card);
-  print_table(report);
-  for (const CheckedCase& checked : report.cases) {
-    if (!checked.result.passed) {
-      print_result("{}", format_failure(checked));
-    }
+  print_result("{}\n", report.card.empty() ? "no GPU was needed" : report.card);
+  if (!report.cases.empty()) {
+    print_cases(report);
   }
-  print_result("{} passed, {} failed\n", num_passed, report.num_failed);
+  if (!report.requirements.empty()) {
+    print_requirements(report);
+  }
 }
 
 }  // namespace attnjit

@@ -1,65 +1,30 @@
 #include "check_run.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
-#include <thread>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "attnjit/descriptor_validation.hpp"
-#include "attnjit/shown_text.hpp"
 #include "attnjit/target_device_query.hpp"
-#include "command.hpp"
-#include "decode_checker.hpp"
-#include "prefill_checker.hpp"
+#include "contract_gpu.hpp"
+#include "prepare_kernels.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
 namespace {
 
-// Compiles what the cases need on all cores; an error surfaces again, with its case, when that
-// runs.
-void prepare_all(AttentionRuntime& runtime, int device, const std::vector<CheckCase>& cases) {
-  std::vector<AttentionDescriptor> descriptors;
-  for (const CheckCase& check_case : cases) {
-    if (!runs_kernels(check_case)) {
-      continue;
-    }
-    const AttentionDescriptor& descriptor = descriptor_of(check_case);
-    if (std::find(descriptors.begin(), descriptors.end(), descriptor) == descriptors.end()) {
-      descriptors.push_back(descriptor);
-    }
-  }
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < descriptors.size(); i = next++) {
-      try {
-        if (descriptors[i].operation == Operation::decode) {
-          runtime.prepare_decode(descriptors[i], device);
-        } else {
-          runtime.prepare_prefill(descriptors[i], device);
-        }
-      } catch (const std::exception&) {
-        continue;
-      }
-    }
-  };
-  std::vector<std::jthread> threads;
-  for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) {
-    threads.emplace_back(work);
-  }
-}
-
-// One of each operation; both share the runtime's kernels. A refusal needs neither.
+// How each kind of case is checked. A refusal needs no GPU.
 struct Checkers {
-  check::DecodeChecker decode;
-  check::PrefillChecker prefill;
+  contract::ContractGpu gpu;
 
-  check::CheckResult check(const check::SuiteCase& suite_case) { return decode.check(suite_case); }
+  check::CheckResult check(const check::SuiteCase& suite_case) {
+    return gpu.decode.check(suite_case);
+  }
   check::CheckResult check(const check::PrefillSuiteCase& suite_case) {
-    return prefill.check(suite_case);
+    return gpu.prefill.check(suite_case);
+  }
+  check::CheckResult check(const FacadeCase& facade_case) {
+    return contract::as_case(facade_case.call).on_gpu(gpu);
   }
   template <typename Illegal>
   check::CheckResult check(const RefusalCase<Illegal>& refusal_case) {
@@ -79,6 +44,11 @@ check::CheckResult run_case(Checkers& checkers, const CheckCase& check_case) {
 }
 
 }  // namespace
+
+bool has_passed(const CheckReport& report) {
+  return report.num_failed == 0 &&
+         std::all_of(report.requirements.begin(), report.requirements.end(), is_met);
+}
 
 std::vector<CheckCase> step_cases(const std::vector<AttentionDescriptor>& descriptors, int batch,
                                   int seqlen_kv) {
@@ -104,12 +74,6 @@ std::vector<CheckCase> filter_cases(std::vector<CheckCase> cases, const std::str
     return group_of(check_case).find(text) == std::string::npos &&
            describe(check_case).find(text) == std::string::npos;
   });
-  if (cases.empty()) {
-    throw UsageError(
-        fmt::format("--filter {}: no case holds this text; fix: run attnjit check "
-                    "without --filter to see the groups",
-                    shown_text(text)));
-  }
   return cases;
 }
 
@@ -118,9 +82,13 @@ CheckReport run_cases(AttentionRuntime& runtime, int device, const std::vector<C
   CheckReport report;
   report.card = query_target_device(device).name;
   print_message("preparing the kernels of {} cases\n", cases.size());
-  prepare_all(runtime, device, cases);
-  Checkers checkers = {check::DecodeChecker(runtime, device),
-                       check::PrefillChecker(runtime, device)};
+  std::vector<AttentionDescriptor> descriptors;
+  for (const CheckCase& check_case : cases) {
+    const std::vector<AttentionDescriptor> kernels = kernels_of(check_case);
+    descriptors.insert(descriptors.end(), kernels.begin(), kernels.end());
+  }
+  prepare_kernels(runtime, device, descriptors);
+  Checkers checkers = {contract::ContractGpu(runtime, device)};
   std::string group;
   for (const CheckCase& check_case : cases) {
     if (group_of(check_case) != group) {

@@ -7,6 +7,7 @@
 
 #include "attnjit/attention_runtime.hpp"
 #include "check_case.hpp"
+#include "contract_run.hpp"
 #include "reference_comparison.hpp"
 
 namespace attnjit {
@@ -18,17 +19,21 @@ struct CheckedCase {
 };
 
 struct CheckReport {
-  std::string card;
+  std::string card;  // empty if none was needed
   std::vector<CheckedCase> cases;
-  int num_failed = 0;
+  int num_failed = 0;                            // of the cases
+  std::vector<CheckedRequirement> requirements;  // of the contract
 };
+
+// Whether every case passed and every requirement is met.
+bool has_passed(const CheckReport& report);
 
 // One decode step for each descriptor: `batch` requests of mixed lengths up to `seqlen_kv`, an
 // empty one among them if there are several.
 std::vector<CheckCase> step_cases(const std::vector<AttentionDescriptor>& descriptors, int batch,
                                   int seqlen_kv);
 
-// The cases whose group or description holds `text`. Throws UsageError if none does.
+// The cases whose group or description holds `text`.
 std::vector<CheckCase> filter_cases(std::vector<CheckCase> cases, const std::string& text);
 
 // Prepares all kernels (in parallel), then runs the cases; progress on stderr. What a case throws

@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "attnjit/shown_text.hpp"
 #include "check_report.hpp"
 #include "check_run.hpp"
 #include "command.hpp"
@@ -13,6 +16,7 @@
 #include "fuzz_run.hpp"
 #include "gpu_arguments.hpp"
 #include "plan_arguments.hpp"
+#include "rows.hpp"
 
 namespace attnjit {
 namespace {
@@ -56,7 +60,8 @@ std::vector<CheckCase> cases_of(const CheckArguments& arguments) {
 }
 
 void add_suite_option(CLI::App& command, CheckSuite& suite) {
-  const std::vector<CheckSuite> suites = {CheckSuite::decode, CheckSuite::prefill, CheckSuite::all};
+  const std::vector<CheckSuite> suites = {CheckSuite::decode, CheckSuite::prefill,
+                                          CheckSuite::contract, CheckSuite::all};
   std::vector<std::string> names;
   for (const CheckSuite each : suites) {
     names.emplace_back(to_string(each));
@@ -69,10 +74,34 @@ void add_suite_option(CLI::App& command, CheckSuite& suite) {
       ->check(CLI::IsMember(names));
 }
 
+// Of the contract, those whose id is of the glob; none beside a model or a descriptor.
+std::vector<contract::Requirement> requirements_of(const CheckArguments& arguments) {
+  const bool has_contract =
+      arguments.suite == CheckSuite::contract || arguments.suite == CheckSuite::all;
+  return has_contract && arguments.plan.model.empty() ? contract::requirements_of(arguments.filter)
+                                                      : std::vector<contract::Requirement>{};
+}
+
 CheckReport run_suite(const CheckArguments& arguments) {
   const std::vector<CheckCase> cases = filter_cases(cases_of(arguments), arguments.filter);
+  const std::vector<contract::Requirement> requirements = requirements_of(arguments);
+  if (cases.empty() && requirements.empty()) {
+    throw UsageError(fmt::format(
+        "--filter {}: no case holds this text, and no requirement has such an id; fix: run "
+        "attnjit check without --filter to see groups and ids",
+        shown_text(arguments.filter)));
+  }
+  CheckReport report;
+  if (cases.empty() && !needs_gpu(requirements)) {
+    report.requirements = run_requirements(requirements);
+    return report;
+  }
   AttentionRuntime runtime(provider_options(arguments.gpu));
-  return run_cases(runtime, arguments.gpu.device, cases);
+  report = run_cases(runtime, arguments.gpu.device, cases);
+  if (!requirements.empty()) {
+    report.requirements = run_requirements(runtime, arguments.gpu.device, requirements);
+  }
+  return report;
 }
 
 CheckReport run_fuzz(const CheckArguments& arguments) {
@@ -99,7 +128,7 @@ ExitCode run(const CheckArguments& arguments) {
   refuse_contradictions(arguments);
   const CheckReport report = arguments.fuzz.count > 0 ? run_fuzz(arguments) : run_suite(arguments);
   print_report(report, arguments.as_json);
-  return report.num_failed == 0 ? ExitCode::succeeded : ExitCode::failed;
+  return has_passed(report) ? ExitCode::succeeded : ExitCode::failed;
 }
 
 }  // namespace
@@ -120,7 +149,10 @@ void add_check_command(CLI::App& app, CommandAction& action) {
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   add_suite_option(*command, arguments->suite);
-  command->add_option("--filter", arguments->filter, "Only cases whose name holds this text");
+  command->add_option(
+      "--filter", arguments->filter,
+      "Only cases whose name holds this text; of the contract, requirements whose id is of "
+      "this glob: R4*");
   add_fuzz_options(*command, arguments->fuzz);
   command->add_flag("--json", arguments->as_json, "Print one JSON document");
   command->callback([&action, arguments] { action = [arguments] { return run(*arguments); }; });

@@ -38,6 +38,7 @@ void append(FuzzedCases& fuzzed, FuzzedCases more) {
 FuzzedCases fuzz_cases(const FuzzRange& range) {
   FuzzedCases decodes;
   FuzzedCases prefills;
+  FuzzedCases facades;
   FuzzedCases descriptors;
   FuzzedCases calls;
   for (int i = 0; i < range.count; ++i) {
@@ -45,6 +46,8 @@ FuzzedCases fuzz_cases(const FuzzRange& range) {
     check::FuzzCase problem = check::make_fuzz_case(range.seed, index);
     FuzzedCases& group = std::holds_alternative<check::DecodeCase>(problem) ? decodes : prefills;
     add(group, std::visit([](auto& each) { return as_check_case(std::move(each)); }, problem),
+        range.seed, index);
+    add(facades, FacadeCase{"fuzz façades", contract::make_fuzz_call(range.seed, index)},
         range.seed, index);
     add(descriptors,
         RefusalCase<check::IllegalDescriptor>{"fuzz illegal descriptors",
@@ -56,6 +59,7 @@ FuzzedCases fuzz_cases(const FuzzRange& range) {
         range.seed, index);
   }
   append(decodes, std::move(prefills));
+  append(decodes, std::move(facades));
   append(decodes, std::move(descriptors));
   append(decodes, std::move(calls));
   return decodes;

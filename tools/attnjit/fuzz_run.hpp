@@ -21,8 +21,8 @@ struct FuzzedCases {
   std::vector<std::string> commands;  // one line each, which runs the case again
 };
 
-// As many problems as the range counts, decodes before prefills, then as many illegal descriptors,
-// then as many illegal calls.
+// As many problems as the range counts, decodes before prefills, then as many calls of façades, as
+// many illegal descriptors and as many illegal calls.
 FuzzedCases fuzz_cases(const FuzzRange& range);
 
 // Gives every case of the report its command. The report must be of all of `fuzzed`, in order.

@@ -123,9 +123,10 @@ struct ReferenceArguments {
   const float* alibi_slopes;  // [num_q_heads]
   const float* sinks;         // [num_q_heads]; null: none
   float softmax_scale;
-  double* scores;        // [tiles of a launch, tile rows, max_keys]
-  double* out;           // as the rows of q: [rows, num_q_heads, head_dim_v]
-  double* lse;           // [rows, num_q_heads]
+  double* scores;     // [tiles of a launch, tile rows, max_keys]
+  double* out;        // as the rows of q: [rows, num_q_heads, head_dim_v]
+  double* lse;        // [rows, num_q_heads]
+  double* magnitude;  // [rows, num_q_heads]: |softmax_scale| * |q| * the largest |k| that is seen
   long long first_tile;  // of this launch
   int tiles;             // per request and kv head
   int num_kv_heads;
@@ -150,13 +151,15 @@ struct Comparison {
   long long compared;    // outputs and LSEs of rows where one does
 };
 
-// Tolerances of the contract: |error| <= absolute + relative * |reference|. Where the reference's
-// LSE is still poison, no query stands: the row must be poison too.
+// Tolerances of the contract: |error| <= absolute + relative * |reference|; of the LSE as
+// lse_tolerance.h says. Where the reference's LSE is still poison, no query stands: the row must be
+// poison too.
 struct CompareArguments {
   const void* out;
   const float* lse;
   const double* reference_out;
   const double* reference_lse;
+  const double* reference_magnitude;
   Comparison* result;
   kernel_interface::QueryStrides out_strides;
   kernel_interface::QueryStrides lse_strides;
@@ -170,6 +173,7 @@ struct CompareArguments {
   double relative;
   double lse_absolute;
   double lse_relative;
+  double lse_rounding;  // of the reference's magnitude
 };
 
 }  // namespace attnjit::check

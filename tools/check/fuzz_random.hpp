@@ -10,7 +10,15 @@
 namespace attnjit::check {
 
 // What is drawn: each has draws of its own, so that one more in one of them moves no other.
-enum class FuzzSubject : unsigned { descriptor, decode, prefill, illegal_descriptor, illegal_call };
+enum class FuzzSubject : unsigned {
+  descriptor,
+  decode,
+  prefill,
+  illegal_descriptor,
+  illegal_call,
+  call_kernel,
+  call,
+};
 
 class FuzzRandom {
  public:

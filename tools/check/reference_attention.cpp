@@ -167,6 +167,8 @@ ReferenceResult compute_reference(const CheckKernels& kernels, const ReferenceCa
   result.lse = poisoned_buffer(stream, results * element_bytes);
   arguments.out = static_cast<double*>(result.out.data());
   arguments.lse = static_cast<double*>(result.lse.data());
+  result.magnitude = poisoned_buffer(stream, results * element_bytes);
+  arguments.magnitude = static_cast<double*>(result.magnitude.data());
   const std::int64_t tiles_per_head =
       ceil_divide(std::int64_t{reference.max_queries} * arguments.q_per_kv, reference_tile_rows);
   arguments.tiles = static_cast<int>(tiles_per_head);

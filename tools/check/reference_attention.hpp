@@ -32,6 +32,8 @@ struct ReferenceResult {
   DeviceBuffer out;  // double [rows of q, num_q_heads, head_dim_v]
   DeviceBuffer lse;  // double [rows of q, num_q_heads], natural logarithm; every byte is 0xff where
                      // no query stands
+  DeviceBuffer magnitude;  // double [rows of q, num_q_heads]: no score that the row sees has
+                           // products whose magnitudes add up to more
 };
 
 // All but scratch memory and results. Touches no memory that the call points to: pure.

@@ -34,6 +34,20 @@ std::string find_failure(const CheckResult& result, std::int64_t num_values,
 
 }  // namespace
 
+// The products of two 16-bit elements are exact in fp32; the sum is not. A tensor core adds 16 of
+// them to the sum per instruction, one instruction after the other, so that a score passes
+// head_dim / 16 roundings in sequence, and up to 16 more within an instruction. In the worst case
+// each is off by 2^-24 of the magnitude that has been summed until then. (The hardware truncates,
+// which is off by twice that; but halfway through, half of the magnitude has been summed.) That
+// every rounding goes the same way is what makes this a bound and not an estimate, which would
+// grow with the root of the count.
+double Tolerance::score_rounding(int head_dim) {
+  constexpr int products_per_instruction = 16;
+  constexpr double rounding = 0x1p-24;
+  const int instructions = (head_dim + products_per_instruction - 1) / products_per_instruction;
+  return (instructions + products_per_instruction) * rounding;
+}
+
 Comparison compare_with_reference(const CheckKernels& kernels, const ReferenceCall& call,
                                   const DeviceStream& stream, const Tolerance& tolerance) {
   const AttentionDescriptor& descriptor = call.descriptor;
@@ -47,6 +61,7 @@ Comparison compare_with_reference(const CheckKernels& kernels, const ReferenceCa
   arguments.lse = static_cast<const float*>(call.call.lse.data);
   arguments.reference_out = static_cast<const double*>(reference.out.data());
   arguments.reference_lse = static_cast<const double*>(reference.lse.data());
+  arguments.reference_magnitude = static_cast<const double*>(reference.magnitude.data());
   arguments.result = static_cast<Comparison*>(result.data());
   arguments.out_strides = query_strides(out);
   arguments.lse_strides = lse_strides(call.call.lse);
@@ -60,6 +75,7 @@ Comparison compare_with_reference(const CheckKernels& kernels, const ReferenceCa
   arguments.relative = tolerance.relative;
   arguments.lse_absolute = tolerance.lse_absolute;
   arguments.lse_relative = tolerance.lse_relative;
+  arguments.lse_rounding = Tolerance::score_rounding(descriptor.head_dim_qk);
   if (rows > 0) {
     launch(kernels.compare_outputs, {static_cast<unsigned>(rows), 1, 1}, stream.handle(),
            &arguments);

@@ -12,14 +12,18 @@
 
 namespace attnjit::check {
 
-// The contract's tolerances: |error| <= absolute + relative * |reference|, and the distance of the
-// whole output from the reference, 1 - 2 sum(xy) / sum(x^2 + y^2).
+// The contract's tolerances: |error| <= absolute + relative * |reference|, of the LSE as
+// lse_tolerance.h says, and the distance of the whole output from the reference,
+// 1 - 2 sum(xy) / sum(x^2 + y^2).
 struct Tolerance {
   double absolute = 8e-4;
   double relative = 2.01 / 128;
   double lse_absolute = 1e-6;
   double lse_relative = 8.01 / 65536;
   double cosine_distance = 5e-6;
+
+  // What fp32 sums of `head_dim` products may be off by, relative to the products' magnitudes.
+  static double score_rounding(int head_dim);
 };
 
 struct CheckResult {

@@ -1,5 +1,6 @@
 // Compares outputs and LSEs with the fp64 reference. One thread block per query row.
 #include "device/check_elements.cuh"
+#include "lse_tolerance.h"
 
 using namespace attnjit::check;
 
@@ -26,7 +27,7 @@ struct Errors {
   long long mismatches = 0;
   long long compared = 0;
 
-  __device__ void add(double value, double reference, double absolute, double relative) {
+  __device__ void add(double value, double reference, double tolerance) {
     ++compared;
     const bool both_finite = isfinite(value) && isfinite(reference);
     if (!both_finite) {
@@ -35,7 +36,7 @@ struct Errors {
     }
     const double error = fabs(value - reference);
     worst_error = fmax(worst_error, error);
-    worst_excess = fmax(worst_excess, error / (absolute + relative * fabs(reference)));
+    worst_excess = fmax(worst_excess, error / tolerance);
   }
 };
 
@@ -78,7 +79,7 @@ extern "C" __global__ void compare_outputs(const __grid_constant__ CompareArgume
     }
     const double reference = arguments.reference_out[row * arguments.head_dim_v + i];
     const double value = stored_value(arguments, out + i, reference);
-    errors.add(value, reference, arguments.absolute, arguments.relative);
+    errors.add(value, reference, arguments.absolute + arguments.relative * fabs(reference));
     dot += value * reference;
     squares += value * value + reference * reference;
   }
@@ -92,8 +93,9 @@ extern "C" __global__ void compare_outputs(const __grid_constant__ CompareArgume
                           query * arguments.lse_strides.token + head * arguments.lse_strides.head;
     Errors lse_errors;
     if (is_owned) {
-      lse_errors.add(arguments.lse[lse], arguments.reference_lse[row], arguments.lse_absolute,
-                     arguments.lse_relative);
+      lse_errors.add(arguments.lse[lse], arguments.reference_lse[row],
+                     lse_tolerance(arguments, arguments.reference_lse[row],
+                                   arguments.reference_magnitude[row]));
     } else {
       lse_errors.mismatches += is_poison(arguments.lse, lse, element_fp32) ? 0 : 1;
     }

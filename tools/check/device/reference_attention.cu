@@ -24,7 +24,8 @@ struct Tile {
 
 struct SharedStorage {
   double weights[reference_tile_rows][tile_tokens];
-  bool is_weighted[tile_tokens];  // by any row
+  bool is_weighted[tile_tokens];                     // by any row
+  double key_norms[num_warps][reference_tile_rows];  // the largest that a warp saw, by row
 };
 
 __device__ double negative_infinity_fp64() {
@@ -105,25 +106,30 @@ __device__ void load_queries(const ReferenceArguments& arguments, const Tile& ti
 }
 
 // Scores of all rows and keys into scratch memory; a warp takes a key, lane r ends up with row r.
+// The largest norm of the keys that a row sees goes to `shared`.
 __device__ void compute_scores(const ReferenceArguments& arguments, const Tile& tile,
-                               const double* q, double* scores) {
+                               SharedStorage& shared, const double* q, double* scores) {
   const int lane = threadIdx.x % 32;
   const int own_row = tile.first_row + min(lane, tile.num_rows - 1);
   const QueryPlace place = place_query(arguments, tile.request, head_of(arguments, tile, own_row),
                                        query_of(arguments, own_row));
+  double key_norm = 0.0;
   for (int token = threadIdx.x / 32; token < tile.num_keys; token += num_warps) {
     const bool is_visible = sees(arguments, place, token);
     double score = 0.0;
+    double squares = 0.0;
     if (__any_sync(0xffffffffu, is_visible)) {
       const long long k = token_index(arguments, arguments.k_strides, tile, token);
       double sums[reference_tile_rows] = {};
       for (int i = lane; i < arguments.head_dim_qk; i += 32) {
         const double key = load_element(arguments.k, k + i, arguments.kind_kv);
+        squares += key * key;
 #pragma unroll
         for (int row = 0; row < reference_tile_rows; ++row) {
           sums[row] += q[row * arguments.head_dim_qk + i] * key;
         }
       }
+      squares = warp_reduce(squares, false);
 #pragma unroll
       for (int row = 0; row < reference_tile_rows; ++row) {
         const double sum = warp_reduce(sums[row], false);
@@ -131,10 +137,14 @@ __device__ void compute_scores(const ReferenceArguments& arguments, const Tile& 
       }
     }
     if (lane < tile.num_rows) {
+      key_norm = is_visible ? fmax(key_norm, sqrt(squares)) : key_norm;
       score *= static_cast<double>(arguments.softmax_scale);
       scores[lane * static_cast<long long>(arguments.max_keys) + token] =
           is_visible ? modify_score(arguments, place, token, score) : negative_infinity_fp64();
     }
+  }
+  if (lane < tile.num_rows) {
+    shared.key_norms[threadIdx.x / 32][lane] = key_norm;
   }
 }
 
@@ -146,8 +156,28 @@ __device__ double sink_term(const ReferenceArguments& arguments, const Tile& til
              : 0.0;
 }
 
+// Bounds the magnitudes of the products of any score of the row. A warp takes it.
+__device__ void store_magnitude(const ReferenceArguments& arguments, const Tile& tile,
+                                const SharedStorage& shared, const double* q, int row) {
+  double squares = 0.0;
+  for (int i = threadIdx.x % 32; i < arguments.head_dim_qk; i += 32) {
+    const double value = q[row * arguments.head_dim_qk + i];
+    squares += value * value;
+  }
+  squares = warp_reduce(squares, false);
+  double key_norm = 0.0;
+  for (int warp = 0; warp < num_warps; ++warp) {
+    key_norm = fmax(key_norm, shared.key_norms[warp][row]);
+  }
+  if (threadIdx.x % 32 == 0) {
+    arguments.magnitude[result_index(arguments, tile, tile.first_row + row)] =
+        fabs(static_cast<double>(arguments.softmax_scale)) * sqrt(squares) * key_norm;
+  }
+}
+
 // Scores to normalised weights, in place, and the LSE; a warp takes a row.
-__device__ void normalize(const ReferenceArguments& arguments, const Tile& tile, double* scores) {
+__device__ void normalize(const ReferenceArguments& arguments, const Tile& tile,
+                          const SharedStorage& shared, const double* q, double* scores) {
   const int lane = threadIdx.x % 32;
   for (int row = threadIdx.x / 32; row < tile.num_rows; row += num_warps) {
     double* weights = scores + row * static_cast<long long>(arguments.max_keys);
@@ -171,6 +201,7 @@ __device__ void normalize(const ReferenceArguments& arguments, const Tile& tile,
       arguments.lse[result_index(arguments, tile, tile.first_row + row)] =
           sum > 0.0 ? maximum + log(sum) : negative_infinity_fp64();
     }
+    store_magnitude(arguments, tile, shared, q, row);
   }
 }
 
@@ -253,9 +284,9 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
                    static_cast<long long>(blockIdx.x) * reference_tile_rows * arguments.max_keys;
   load_queries(arguments, tile, q);
   __syncthreads();  // the queries are loaded
-  compute_scores(arguments, tile, q, scores);
-  __syncthreads();  // all scores are written
-  normalize(arguments, tile, scores);
+  compute_scores(arguments, tile, shared, q, scores);
+  __syncthreads();  // all scores and norms are written
+  normalize(arguments, tile, shared, q, scores);
   __syncthreads();  // all weights are written
   compute_output(arguments, tile, shared, scores);
 }
