@@ -59,8 +59,8 @@ enum class ScoreModifier { none, softcap, alibi, additive_bias, custom };
 
 enum class Sparsity { none, block, token };
 
-// At what grain an fp8 tensor's scales lie: one for all; one per request and kv head; one per token,
-// its heads sharing it or not; or one per scale_block columns of a token.
+// At what grain an fp8 tensor's scales lie: one for all; one per request and kv head; one per
+// token, its heads sharing it or not; or one per scale_block columns of a token.
 enum class ScaleGrain { none, per_tensor, per_head, per_token, per_block };
 
 struct AttentionDescriptor {
@@ -127,6 +127,11 @@ std::string_view to_string(ScaleGrain);
 
 // The mask in short, with what else shapes the softmax: "causal", "sliding_window 127/0, sinks".
 std::string describe_mask(const AttentionDescriptor&);
+
+// The types in short, with the grains of their scales: "bf16" if q, k, v and out are alike, else
+// "bf16/fp8_e4m3/bf16 scales none/per_token" of q and of k and v, "bf16 rope fp8_e4m3/per_block
+// 64".
+std::string describe_types(const AttentionDescriptor&);
 
 // Size of one element in bytes.
 int size_bytes(DataType);
