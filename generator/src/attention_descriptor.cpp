@@ -169,6 +169,28 @@ std::string describe_mask(const AttentionDescriptor& descriptor) {
                      descriptor.has_sinks ? ", sinks" : "");
 }
 
+std::string describe_types(const AttentionDescriptor& descriptor) {
+  const DataType q = descriptor.dtype_q;
+  const DataType kv = descriptor.dtype_kv;
+  const DataType out = descriptor.dtype_out;
+  std::string text = q == kv && kv == out
+                         ? std::string(to_string(q))
+                         : fmt::format("{}/{}/{}", to_string(q), to_string(kv), to_string(out));
+  constexpr ScaleGrain none = ScaleGrain::none;
+  if (descriptor.scales_q != none || descriptor.scales_kv != none) {
+    text += fmt::format(" scales {}/{}", to_string(descriptor.scales_q),
+                        to_string(descriptor.scales_kv));
+  }
+  if (descriptor.operation == Operation::mla_prefill_rope &&
+      size_bytes(descriptor.dtype_rope) == 1) {
+    text += fmt::format(" rope {}{}", to_string(descriptor.dtype_rope),
+                        descriptor.scales_rope == none
+                            ? std::string()
+                            : fmt::format("/{}", to_string(descriptor.scales_rope)));
+  }
+  return text + (descriptor.scale_block > 0 ? fmt::format(" {}", descriptor.scale_block) : "");
+}
+
 int size_bytes(DataType type) {
   switch (type) {
     case DataType::bf16:

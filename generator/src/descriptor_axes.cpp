@@ -133,6 +133,35 @@ DescriptorAxis layouts_axis() {
   return axis;
 }
 
+// Of k_rope: alone, as no other tensor's type follows from it.
+DescriptorAxis rope_types_axis(std::span<const DescriptorRule> legality) {
+  DescriptorAxis axis{"dtype_rope", {}};
+  for (const DataType type : legal_types(legality)) {
+    axis.values.push_back({std::string(to_string(type)),
+                           [type](AttentionDescriptor& call) { call.dtype_rope = type; }});
+  }
+  return axis;
+}
+
+// With scales of blocks, which it cannot be without.
+void set_scale_block(AttentionDescriptor& call, int columns) {
+  call.scale_block = columns;
+  const auto is_block = [](ScaleGrain grain) { return grain == ScaleGrain::per_block; };
+  if (!is_block(call.scales_q) && !is_block(call.scales_kv) && !is_block(call.scales_rope)) {
+    call.scales_kv = ScaleGrain::per_block;
+  }
+}
+
+DescriptorAxis scale_blocks_axis() {
+  DescriptorAxis axis{"scale_block", {}};
+  for (int columns = 8; columns <= 256; columns += 8) {
+    axis.values.push_back({fmt::format("{}", columns), [columns](AttentionDescriptor& call) {
+                             set_scale_block(call, columns);
+                           }});
+  }
+  return axis;
+}
+
 DescriptorAxis pages_axis() {
   DescriptorAxis axis{"page_size", {}};
   for (int tokens = 1; tokens <= 256; ++tokens) {
@@ -183,6 +212,8 @@ DescriptorAxis sparsities_axis() {
 std::vector<DescriptorAxis> descriptor_axes(std::span<const DescriptorRule> legality) {
   using Call = AttentionDescriptor;
   return {types_axis(legality),
+          rope_types_axis(legality),
+          flag_axis("q_rope_apart", &Call::q_rope_apart),
           layouts_axis(),
           pages_axis(),
           masks_axis(),
@@ -198,7 +229,9 @@ std::vector<DescriptorAxis> descriptor_axes(std::span<const DescriptorRule> lega
           sparsities_axis(),
           enumerator_axis("scales_q", &Call::scales_q),
           enumerator_axis("scales_kv", &Call::scales_kv),
-          enumerator_axis("scales_out", &Call::scales_out)};
+          enumerator_axis("scales_rope", &Call::scales_rope),
+          enumerator_axis("scales_out", &Call::scales_out),
+          scale_blocks_axis()};
 }
 
 std::vector<AttentionDescriptor> typical_calls(Operation operation) {

@@ -70,6 +70,20 @@ std::string describe_fields(const MergeStatesConfig& config) {
                      config.num_threads);
 }
 
+std::string describe_types(const PrefillConfig& config) {
+  AttentionDescriptor types;
+  types.operation = config.head_dim_rope > 0 ? Operation::mla_prefill_rope : Operation::prefill;
+  types.dtype_q = config.dtype_q;
+  types.dtype_kv = config.dtype_kv;
+  types.dtype_out = config.dtype_out;
+  types.dtype_rope = config.dtype_rope;
+  types.scales_q = config.scales_q;
+  types.scales_kv = config.scales_kv;
+  types.scales_rope = config.scales_rope;
+  types.scale_block = config.scale_block;
+  return attnjit::describe_types(types);
+}
+
 std::string describe_fields(const PrefillConfig& config) {
   const std::string window = config.mask == MaskKind::sliding_window
                                  ? fmt::format(" {}/{}", config.window_left, config.window_right)
@@ -83,7 +97,7 @@ std::string describe_fields(const PrefillConfig& config) {
   const std::string pages =
       config.page_size > 0 ? fmt::format(" page {}", config.page_size) : std::string();
   return fmt::format(
-      "{} {}/{} x{}{} {}{}{}{}{}{} m{} n{} warps {}", to_string(config.dtype), config.head_dim_qk,
+      "{} {}/{} x{}{} {}{}{}{}{}{} m{} n{} warps {}", describe_types(config), config.head_dim_qk,
       config.head_dim_v, config.q_per_kv, pages, to_string(config.mask), window, chunk, modifier,
       blocks, config.has_sinks ? " sinks" : "", config.block_m, config.block_n, config.num_warps);
 }

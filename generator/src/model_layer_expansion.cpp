@@ -152,7 +152,9 @@ void set_token_sparse(AttentionDescriptor& descriptor, const ModelLayer& layer, 
   set_paged(descriptor, reasons, options);
   if (is_fp8(options.dtype_kv)) {
     descriptor.scales_kv = ScaleGrain::per_block;
+    descriptor.scale_block = 128;
     reasons["scales_kv"] = "an fp8 latent row carries a scale per 128 columns";
+    reasons["scale_block"] = "columns of a latent row that share a scale";
   }
 }
 

@@ -22,7 +22,9 @@ AttentionDescriptor flare_mla_prefill_descriptor(const FlareMlaPrefillShape& sha
   descriptor.operation = Operation::mla_prefill_rope;
   descriptor.dtype_q = descriptor.dtype_kv = shape.dtype;
   descriptor.dtype_out = size_bytes(shape.dtype) == 1 ? DataType::bf16 : shape.dtype;
-  descriptor.dtype_rope = shape.dtype_rope.value_or(descriptor.dtype_out);
+  const bool has_fp8_rope = shape.scales == FlareScales::rope_blocks;
+  descriptor.dtype_rope =
+      shape.dtype_rope.value_or(has_fp8_rope ? DataType::fp8_e4m3 : descriptor.dtype_out);
   set_scales(shape.scales, descriptor);
   descriptor.head_dim_qk = shape.q_depth;
   descriptor.head_dim_v = shape.depth;

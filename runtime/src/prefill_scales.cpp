@@ -23,6 +23,7 @@ struct ScaledTensor {
   ScaleGrain grain;
   const TensorView& tensor;
   const TensorView& scales;
+  int heads;  // that scales per head are of
 };
 
 // Each extent of the scales: what it may be, which besides that it may be 1.
@@ -37,7 +38,7 @@ std::vector<Extent> extents(const ScaledTensor& scaled, const AttentionDescripto
     return {{1, false}};
   }
   if (scaled.grain == ScaleGrain::per_head) {
-    return {{batch, true}, {descriptor.num_kv_heads, true}};
+    return {{batch, true}, {scaled.heads, true}};
   }
   std::vector<Extent> all;
   const std::span<const std::int64_t> shape = shape_of(scaled.tensor);
@@ -78,8 +79,8 @@ void check_scales(TensorChecks& checks, const ScaledTensor& scaled,
                    fmt::format("leave it out, or prepare a descriptor with {}", scaled.axis));
     return;
   }
-  if (scales.data == nullptr) {
-    return;  // all 1
+  if (scales.data == nullptr || scaled.tensor.data == nullptr) {
+    return;  // all 1; or refused without them
   }
   const std::vector<Extent> wanted = extents(scaled, descriptor, batch, head_dimension);
   if (scales.dtype != DataType::fp32) {
@@ -107,7 +108,8 @@ void check_rope_blocks(TensorChecks& checks, const AttentionDescriptor& descript
                        const PrefillCall& call) {
   const std::int64_t columns_before =
       call.k_rope.shape[3] - (descriptor.head_dim_qk - descriptor.head_dim_v);
-  if (call.rope_scales.data != nullptr && descriptor.scales_rope == ScaleGrain::per_block &&
+  if (call.rope_scales.data != nullptr && columns_before > 0 &&
+      descriptor.scales_rope == ScaleGrain::per_block &&
       columns_before % descriptor.scale_block != 0) {
     checks.add("rope_scales", describe(call.rope_scales),
                fmt::format("must have a block that begins with the rope, {} columns into k_rope; "
@@ -157,19 +159,39 @@ KeyScales key_scales(const ScaledTensor& scaled, const Strides& strides_of) {
 }
 
 ScaledTensor scaled_q(const AttentionDescriptor& descriptor, const PrefillCall& call) {
-  return {"q_scales", "scales_q", descriptor.scales_q, call.q, call.q_scales};
+  return {.scales_name = "q_scales",
+          .axis = "scales_q",
+          .grain = descriptor.scales_q,
+          .tensor = call.q,
+          .scales = call.q_scales,
+          .heads = descriptor.num_kv_heads};
 }
 
 ScaledTensor scaled_k(const AttentionDescriptor& descriptor, const PrefillCall& call) {
-  return {"k_scales", "scales_kv", descriptor.scales_kv, call.k, call.k_scales};
+  return {.scales_name = "k_scales",
+          .axis = "scales_kv",
+          .grain = descriptor.scales_kv,
+          .tensor = call.k,
+          .scales = call.k_scales,
+          .heads = descriptor.num_kv_heads};
 }
 
 ScaledTensor scaled_v(const AttentionDescriptor& descriptor, const PrefillCall& call) {
-  return {"v_scales", "scales_kv", descriptor.scales_kv, call.v, call.v_scales};
+  return {.scales_name = "v_scales",
+          .axis = "scales_kv",
+          .grain = descriptor.scales_kv,
+          .tensor = call.v,
+          .scales = call.v_scales,
+          .heads = descriptor.num_kv_heads};
 }
 
 ScaledTensor scaled_rope(const AttentionDescriptor& descriptor, const PrefillCall& call) {
-  return {"rope_scales", "scales_rope", descriptor.scales_rope, call.k_rope, call.rope_scales};
+  return {.scales_name = "rope_scales",
+          .axis = "scales_rope",
+          .grain = descriptor.scales_rope,
+          .tensor = call.k_rope,
+          .scales = call.rope_scales,
+          .heads = 1};
 }
 
 }  // namespace

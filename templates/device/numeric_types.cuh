@@ -9,22 +9,6 @@ using Element = unsigned short;
 template <DataType type>
 constexpr bool is_fp8 = type == DataType::fp8_e4m3 || type == DataType::fp8_e5m2;
 
-// How a value lies in memory, and eight of them.
-template <bool is_byte>
-struct StoredTypes {
-  using Value = Element;
-  using Chunk = uint4;
-};
-template <>
-struct StoredTypes<true> {
-  using Value = unsigned char;
-  using Chunk = uint2;
-};
-template <DataType type>
-using Stored = typename StoredTypes<is_fp8<type>>::Value;
-template <DataType type>
-using Chunk = typename StoredTypes<is_fp8<type>>::Chunk;
-
 // {low, high} rounded to nearest even and packed, low in bits 0-15.
 template <DataType type>
 __device__ __forceinline__ unsigned pack_pair(float low, float high) {

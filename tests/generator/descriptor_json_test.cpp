@@ -36,7 +36,7 @@ TEST_CASE("every field of a descriptor shows in its JSON and survives the way ba
 TEST_CASE("the JSON of a descriptor is one line with the fields in declaration order") {
   const std::string json = to_json(AttentionDescriptor{});
   CHECK(json.starts_with("{\"operation\":\"decode\",\"dtype_q\":\"bf16\",\"dtype_kv\":\"bf16\","));
-  CHECK(json.ends_with("\"scales_q\":\"none\",\"scales_kv\":\"none\",\"scales_out\":\"none\"}"));
+  CHECK(json.ends_with("\"scales_rope\":\"none\",\"scales_out\":\"none\",\"scale_block\":0}"));
   CHECK(!contains(json, "\n"));
 }
 
@@ -51,7 +51,7 @@ TEST_CASE("an unknown field is refused by name, with the names that exist") {
   const std::string message = refusal("{\"head_dim\": 128}");
   CHECK(contains(message, "head_dim = 128: is not a field of a descriptor"));
   CHECK(contains(message, "use one of operation, dtype_q,"));
-  CHECK(contains(message, "scales_out"));
+  CHECK(contains(message, "scale_block"));
 }
 
 TEST_CASE("a value of the wrong type is refused by field and value") {

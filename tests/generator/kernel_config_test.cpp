@@ -108,6 +108,24 @@ TEST_CASE("a prefill's config names its mask with what shapes it, and its tile")
         "n64 warps 8");
 }
 
+TEST_CASE("a prefill's config names types that differ, and the grains of their scales") {
+  const TargetDevice device = find_target_device("h200").value();
+  AttentionDescriptor descriptor = test::ragged_prefill(128, 128, 4);
+  const auto line = [&] { return describe(select_configs(descriptor, device).front()); };
+  descriptor.dtype_kv = DataType::fp8_e4m3;
+  CHECK(line() == "prefill_sm80 bf16/fp8_e4m3/bf16 128/128 x4 causal m128 n64 warps 8");
+  descriptor.dtype_q = descriptor.dtype_out = DataType::fp8_e4m3;
+  descriptor.scales_q = ScaleGrain::per_token;
+  CHECK(line() == "prefill_sm80 fp8_e4m3 scales per_token/none 128/128 x4 causal m128 n64 warps 8");
+  descriptor = test::rope_prefill(0);
+  descriptor.dtype_rope = DataType::fp8_e4m3;
+  CHECK(line() == "prefill_sm80 bf16 rope fp8_e4m3 192/128 x1 causal m128 n64 warps 8");
+  descriptor.scales_rope = ScaleGrain::per_block;
+  descriptor.scale_block = 64;
+  CHECK(line() ==
+        "prefill_sm80 bf16 rope fp8_e4m3/per_block 64 192/128 x1 causal m128 n64 warps 8");
+}
+
 TEST_CASE("the tile of an attention kernel says how it is launched; other kernels have none") {
   SwappedDecodeConfig config;
   config.block_rows = 16;

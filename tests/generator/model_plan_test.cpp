@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "attnjit/descriptor_validation.hpp"
 #include "catch.hpp"
 
 namespace attnjit {
@@ -279,7 +280,40 @@ TEST_CASE("an fp8 cache brings scales for what is read from the cache and nothin
   const ModelPlan sparse =
       plan_model(R"({"model_type": "deepseek_v32", "index_topk": 2048, )" + small_mla, options);
   CHECK(sparse.planned[0].descriptor.scales_kv == ScaleGrain::per_block);
+  CHECK(sparse.planned[0].descriptor.scale_block == 128);
   CHECK(sparse.planned[1].descriptor.dtype_kv == DataType::bf16);
+}
+
+TEST_CASE("over an fp8 cache the planned prefill is served, and decode refused by the cache's type") {
+  PlanOptions options;
+  options.dtype_kv = DataType::fp8_e4m3;
+  const ModelPlan plan = plan_model(llama_with(""), options);
+  REQUIRE(plan.planned.size() == 2);
+  const AttentionDescriptor& prefill = plan.planned[1].descriptor;
+  CHECK(prefill.operation == Operation::prefill_kvcache);
+  CHECK(prefill.dtype_kv == DataType::fp8_e4m3);
+  CHECK(prefill.scales_kv == ScaleGrain::per_tensor);
+  CHECK_NOTHROW(validate(prefill));
+  const std::vector<Violation> refused =
+      find_violations(plan.planned[0].descriptor, support_rules());
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].field == "dtype_kv");
+  CHECK(refused[0].fix.find("prefill_kvcache") != std::string::npos);
+}
+
+TEST_CASE("every planned call of an fp8 cache is legal") {
+  for (const DataType type : {DataType::fp8_e4m3, DataType::fp8_e5m2}) {
+    PlanOptions options;
+    options.dtype_kv = type;
+    for (const std::string& config :
+         {llama_with(""), small_v3,
+          R"({"model_type": "deepseek_v32", "index_topk": 2048, )" + small_mla}) {
+      for (const PlannedDescriptor& planned : plan_model(config, options).planned) {
+        INFO(to_string(planned.descriptor.operation));
+        CHECK(find_violations(planned.descriptor, legality_rules()).empty());
+      }
+    }
+  }
 }
 
 TEST_CASE("options reach the descriptor and a phase asked for twice is planned once") {

@@ -178,6 +178,20 @@ TEST_CASE("the kernels of both families have their rows, where they are taken") 
   CHECK(values_of(rows[0], "page_size").size() == 256);
 }
 
+TEST_CASE("the row of a prefill with rope columns says which types and scales those may have") {
+  const std::vector<ServedRow> rows = rows_of(matrix_of_families(), Operation::mla_prefill_rope);
+  REQUIRE(rows.size() == 1);
+  CHECK(values_of(rows[0], "dtype_rope") ==
+        std::vector<std::string>{"bf16", "fp16", "fp8_e4m3", "fp8_e5m2"});
+  CHECK(values_of(rows[0], "q_rope_apart").size() == 2);
+  CHECK(values_of(rows[0], "scales_rope") == test::names_of<ScaleGrain>());
+  CHECK(values_of(rows[0], "scale_block").size() == 32);
+  const ServedRow prefill = rows_of(matrix_of_families(), Operation::prefill).front();
+  CHECK(values_of(prefill, "dtype_rope") == std::vector<std::string>{"bf16"});
+  CHECK(values_of(prefill, "scales_q") == test::names_of<ScaleGrain>());
+  CHECK(values_of(prefill, "scales_out") == std::vector<std::string>{"none", "per_tensor"});
+}
+
 TEST_CASE("a value that one target cannot hold is refused with the target's name") {
   const SupportMatrix matrix = make_support_matrix(devices({"rtx3090", "h100"}));
   const Refusal* refusal = find_refusal(matrix, Operation::decode, "head_dim_qk");
@@ -289,6 +303,7 @@ TEST_CASE("every field is varied and every enumerator asked about") {
   check_all_asked<Sparsity>(matrix, "sparsity");
   check_all_asked<ScaleGrain>(matrix, "scales_q");
   check_all_asked<ScaleGrain>(matrix, "scales_kv");
+  check_all_asked<ScaleGrain>(matrix, "scales_rope");
   check_all_asked<ScaleGrain>(matrix, "scales_out");
 }
 

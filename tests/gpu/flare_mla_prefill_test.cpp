@@ -4,55 +4,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "attnjit/device_memory.hpp"
-#include "attnjit/merge_states.hpp"
 #include "catch.hpp"
 #include "gpu_runtime.hpp"
 #include "host_attention.hpp"
 #include "ragged_prefill.hpp"
 #include "rope_example.hpp"
+#include "rope_result.hpp"
 
 namespace attnjit {
 namespace {
 
 using namespace test;
-
-struct Result {
-  Bits out;                // [queries, heads, depth]
-  std::vector<float> lse;  // [heads, queries]
-};
-
-// Memory that a call of `example` writes, of NaN until then.
-struct Outputs {
-  Outputs(const RopeExample& example, CUstream_st* stream)
-      : out_buffer(0, 2 * static_cast<std::size_t>(count_rows(example)) * example.depth),
-        lse_buffer(0, 4 * static_cast<std::size_t>(count_rows(example))),
-        out(contiguous_view(out_buffer.data(), example.dtype,
-                            {example.total_queries(), example.heads, example.depth})),
-        lse(contiguous_view(lse_buffer.data(), DataType::fp32,
-                            {example.heads, example.total_queries()})) {
-    out_buffer.fill(0xff, stream);
-    lse_buffer.fill(0xff, stream);
-  }
-
-  static int count_rows(const RopeExample& example) {
-    return example.total_queries() * example.heads;
-  }
-
-  Result download(CUstream_st* stream) const {
-    return {download_values<std::uint16_t>(out_buffer, out_buffer.bytes() / 2, stream),
-            download_values<float>(lse_buffer, lse_buffer.bytes() / 4, stream)};
-  }
-
-  DeviceBuffer out_buffer;
-  DeviceBuffer lse_buffer;
-  TensorView out;
-  TensorView lse;
-};
 
 void set_window(AttentionDescriptor& descriptor) {
   if (descriptor.mask == MaskKind::sliding_window) {
@@ -65,7 +31,7 @@ float scale_of(const RopeExample& example) {
   return 1.0f / std::sqrt(static_cast<float>(example.q_depth));
 }
 
-Result run_whole(const RopeExample& example, const RopeTensors& tensors) {
+RopeResult run_whole(const RopeExample& example, const RopeTensors& tensors) {
   AttentionDescriptor descriptor = test::ragged_prefill(example.q_depth, example.depth, 1);
   descriptor.num_q_heads = descriptor.num_kv_heads = example.heads;
   descriptor.dtype_q = descriptor.dtype_kv = descriptor.dtype_out = example.dtype;
@@ -82,7 +48,7 @@ Result run_whole(const RopeExample& example, const RopeTensors& tensors) {
   const DeviceBuffer v = make_device_buffer<std::uint16_t>(0, tensors.v, handle);
   const DeviceBuffer q_offsets = make_device_buffer<int>(0, q_rows, handle);
   const DeviceBuffer kv_offsets = make_device_buffer<int>(0, kv_rows, handle);
-  const Outputs outputs(example, handle);
+  const RopeOutputs outputs(example, handle);
   PrefillCall call;
   call.q = contiguous_view(q.data(), example.dtype,
                            {example.total_queries(), example.heads, example.q_depth});
@@ -121,8 +87,8 @@ struct Mistake {
 };
 
 // Over some keys, from memory that lies as in the cache and rows of a chunk.
-Result run_rope(const RopeExample& example, const RopeTensors& tensors, const KeyChunk& chunk,
-                const Mistake& mistake = {}) {
+RopeResult run_rope(const RopeExample& example, const RopeTensors& tensors, const KeyChunk& chunk,
+                    const Mistake& mistake = {}) {
   const DeviceStream stream(0);
   CUstream_st* const handle = stream.handle();
   const RopeCache cache = make_cache(example, tensors, mistake.rope_shift);
@@ -142,7 +108,7 @@ Result run_rope(const RopeExample& example, const RopeTensors& tensors, const Ke
   const DeviceBuffer q_offsets = upload_numbers(offsets_of(example.queries));
   const DeviceBuffer kv_offsets = upload_numbers(rows);
   const DeviceBuffer cache_offsets = upload_numbers(chunk.begin);
-  const Outputs outputs(example, handle);
+  const RopeOutputs outputs(example, handle);
   const int batch = example.batch();
   FlareMlaPrefillCall call;
   call.q = contiguous_view(q.data(), example.dtype,
@@ -169,36 +135,10 @@ Result run_rope(const RopeExample& example, const RopeTensors& tensors, const Ke
   return outputs.download(handle);
 }
 
-Result merge(const RopeExample& example, const std::vector<Result>& results) {
-  const DeviceStream stream(0);
-  CUstream_st* const handle = stream.handle();
-  std::vector<DeviceBuffer> buffers;
-  std::vector<PartialAttention> parts;
-  const Outputs outputs(example, handle);
-  for (const Result& result : results) {
-    PartialAttention part = {outputs.out, permuted_view(outputs.lse, {1, 0})};
-    buffers.push_back(make_device_buffer<std::uint16_t>(0, result.out, handle));
-    part.out.data = buffers.back().data();
-    buffers.push_back(make_device_buffer<float>(0, result.lse, handle));
-    part.lse.data = buffers.back().data();
-    parts.push_back(part);
-  }
-  merge_attention_states(
-      *gpu_runtime().prepare_merge(merge_states_descriptor(example.depth, example.dtype), 0),
-      {parts, outputs.out, permuted_view(outputs.lse, {1, 0})}, handle);
-  return outputs.download(handle);
-}
-
-// No element is the NaN that memory held before.
-bool is_written(const Result& result) {
-  return std::count(result.out.begin(), result.out.end(), 0xffff) == 0 &&
-         std::none_of(result.lse.begin(), result.lse.end(), [](float lse) { return lse != lse; });
-}
-
 void check_equal_to_whole_keys(const RopeExample& example) {
   const RopeTensors tensors(example);
-  const Result expected = run_whole(example, tensors);
-  const Result result = run_rope(example, tensors, all_keys(example));
+  const RopeResult expected = run_whole(example, tensors);
+  const RopeResult result = run_rope(example, tensors, all_keys(example));
   INFO(describe(example));
   REQUIRE(is_written(expected));
   CHECK(result.out == expected.out);
@@ -249,9 +189,10 @@ TEST_CASE("dense rope columns are worth those of k, to the bit") {
 TEST_CASE("the rope columns of the key beside do not pass for a key's own") {
   for (const RopeExample& example : {RopeExample(), dense_example({})}) {
     const RopeTensors tensors(example);
-    const Result expected = run_whole(example, tensors);
+    const RopeResult expected = run_whole(example, tensors);
     for (const int shift : {1, 2}) {
-      const Result result = run_rope(example, tensors, all_keys(example), {.rope_shift = shift});
+      const RopeResult result =
+          run_rope(example, tensors, all_keys(example), {.rope_shift = shift});
       INFO(describe(example));
       CHECK(is_written(result));
       CHECK(result.out != expected.out);
@@ -266,7 +207,7 @@ struct Distance {
   double lse;
 };
 
-Distance distance_of(const Result& a, const Result& b) {
+Distance distance_of(const RopeResult& a, const RopeResult& b) {
   double squares = 0;
   double differences = 0;
   Distance distance = {0, 0};
@@ -283,16 +224,6 @@ Distance distance_of(const Result& a, const Result& b) {
   return distance;
 }
 
-// Some requests have all their keys in the first chunk, one has none there.
-std::vector<KeyChunk> two_chunks(const RopeExample& example) {
-  KeyChunk first = all_keys(example);
-  constexpr int cuts[] = {64, 17, 1000, 5, 0, 190};
-  for (int b = 0; b < example.batch(); ++b) {
-    first.end[b] = std::min(example.keys[b], cuts[b % std::size(cuts)]);
-  }
-  return {first, {first.end, example.keys}};
-}
-
 // Each product's operands and result are rounded once more or otherwise, by at most 1/512 of their
 // values: in all some 2e-6 of the squares.
 constexpr double rounding = 1e-5;
@@ -303,14 +234,14 @@ TEST_CASE("chunks of the keys merge into attention over all of them") {
         RopeExample{.heads = 16, .page_size = 1, .mask = MaskKind::sliding_window},
         dense_example({}), dense_example({.width = 64, .mask = MaskKind::none})}) {
     const RopeTensors tensors(example);
-    const Result expected = run_rope(example, tensors, all_keys(example));
-    std::vector<Result> parts;
+    const RopeResult expected = run_rope(example, tensors, all_keys(example));
+    std::vector<RopeResult> parts;
     for (const KeyChunk& chunk : two_chunks(example)) {
       parts.push_back(run_rope(example, tensors, chunk));
       INFO(describe(example));
       CHECK(is_written(parts.back()));
     }
-    const Distance distance = distance_of(merge(example, parts), expected);
+    const Distance distance = distance_of(merge_results(example, parts), expected);
     INFO(describe(example) << ": " << distance.out << ", " << distance.lse);
     CHECK(distance.out < rounding);
     CHECK(distance.lse < 2e-5);
@@ -321,12 +252,12 @@ TEST_CASE("chunks whose positions are not told do not merge into that") {
   // Without rows behind the last keys, which are NaN.
   const RopeExample example = {.queries = {70, 33}, .keys = {128, 81}};
   const RopeTensors tensors(example);
-  const Result expected = run_rope(example, tensors, all_keys(example));
-  std::vector<Result> parts;
+  const RopeResult expected = run_rope(example, tensors, all_keys(example));
+  std::vector<RopeResult> parts;
   for (const KeyChunk& chunk : two_chunks(example)) {
     parts.push_back(run_rope(example, tensors, chunk, {.lacks_cache_offsets = true}));
   }
-  const Distance distance = distance_of(merge(example, parts), expected);
+  const Distance distance = distance_of(merge_results(example, parts), expected);
   CHECK(distance.out > 100 * rounding);
   CHECK(distance.lse > 1e-2);
 }

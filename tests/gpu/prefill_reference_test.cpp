@@ -41,6 +41,8 @@ void shorten(std::vector<int>& lengths, int most) {
 PrefillCase made_small(PrefillCase prefill_case) {
   AttentionDescriptor& descriptor = prefill_case.descriptor;
   descriptor.dtype_q = descriptor.dtype_kv = descriptor.dtype_out = DataType::bf16;
+  descriptor.scales_q = descriptor.scales_kv = descriptor.scales_out = ScaleGrain::none;
+  descriptor.scale_block = 0;
   descriptor.head_dim_qk = 24;
   descriptor.head_dim_v = 16;
   descriptor.num_q_heads = 4;

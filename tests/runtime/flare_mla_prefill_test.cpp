@@ -1,53 +1,19 @@
-// The prefill whose rope columns of k lie in a cache: its descriptor, its checks, the kernel's
-// arguments. None of it needs a GPU; running is tests/gpu's.
+// The descriptors of flare_mla_prefill's overloads, and that each of its tensors is one of the
+// prefill's. None of it needs a GPU; running is tests/gpu's.
 #include "attnjit/flare_mla_prefill.hpp"
 
-#include <array>
 #include <string>
 #include <vector>
 
 #include "attnjit/descriptor_validation.hpp"
 #include "bad_call.hpp"
 #include "catch.hpp"
-#include "prefill_arguments.hpp"
 #include "prefill_calls.hpp"
 
 namespace attnjit {
 namespace {
 
 using namespace test;
-using namespace kernel_interface;
-
-constexpr KvLayoutTag rope_tags[] = {KvLayoutTag::nhd, KvLayoutTag::hnd, KvLayoutTag::bshd,
-                                     KvLayoutTag::bhsd};
-
-std::vector<Violation> violations_of(const PrefillCase& prefill) {
-  return test::violations_of([&] { check_prefill_call(prefill.descriptor, prefill.call); });
-}
-
-void check_bad_prefills(const std::vector<BadCall<PrefillCall>>& bad_calls,
-                        const PrefillCase& prefill) {
-  REQUIRE(violations_of(prefill).empty());
-  check_bad_calls(bad_calls, prefill.call,
-                  [&](const PrefillCall& call) { check_prefill_call(prefill.descriptor, call); });
-}
-
-PrefillArguments arguments_of(const PrefillCase& prefill) {
-  check_prefill_call(prefill.descriptor, prefill.call);
-  return make_prefill_arguments(prefill.descriptor, prefill.call);
-}
-
-// batch, block, head and row.
-using Strides = std::array<long long, 4>;
-
-Strides strides_of(const CacheStrides& strides) {
-  return {strides.batch, strides.block, strides.head, strides.row};
-}
-
-// Behind 32 of the 96 columns of each row.
-const void* rope_of_cache() {
-  return static_cast<char*>(fake_pointer(9)) + 64;
-}
 
 TEST_CASE("a flare MLA prefill is causal over DeepSeek's columns unless told otherwise") {
   const AttentionDescriptor paged =
@@ -96,151 +62,71 @@ std::vector<std::string> refused_fields(const AttentionDescriptor& descriptor) {
   return fields;
 }
 
-TEST_CASE("a flare MLA prefill in fp8, or of an fp8 cache, is refused by the field's name") {
+TEST_CASE("each overload of a flare MLA prefill has its types and scales") {
+  const AttentionDescriptor halves =
+      flare_mla_prefill_descriptor({.num_heads = 16, .dtype = DataType::fp16});
+  CHECK(halves.dtype_rope == DataType::fp16);
+  CHECK(halves.scales_rope == ScaleGrain::none);
+  CHECK_FALSE(halves.q_rope_apart);
+
+  const AttentionDescriptor rope = flare_mla_prefill_descriptor(
+      {.num_heads = 16, .page_size = 64, .dtype_rope = DataType::fp8_e4m3});
+  CHECK_NOTHROW(validate(rope));
+  CHECK(rope.dtype_q == DataType::bf16);
+  CHECK(rope.dtype_rope == DataType::fp8_e4m3);
+  CHECK(rope.scales_rope == ScaleGrain::none);
+
+  const AttentionDescriptor all = flare_mla_prefill_descriptor(
+      {.num_heads = 16, .dtype = DataType::fp8_e4m3, .dtype_rope = DataType::fp8_e4m3});
+  CHECK_NOTHROW(validate(all));
+  CHECK(all.dtype_q == DataType::fp8_e4m3);
+  CHECK(all.dtype_kv == DataType::fp8_e4m3);
+  CHECK(all.dtype_out == DataType::bf16);
+  CHECK(all.dtype_rope == DataType::fp8_e4m3);
+
+  const AttentionDescriptor blocks = flare_mla_prefill_descriptor(
+      {.num_heads = 16, .page_size = 64, .scales = FlareScales::rope_blocks});
+  CHECK_NOTHROW(validate(blocks));
+  CHECK(blocks.dtype_kv == DataType::bf16);
+  CHECK(blocks.dtype_rope == DataType::fp8_e4m3);
+  CHECK(blocks.scales_rope == ScaleGrain::per_block);
+  CHECK(blocks.scale_block == 64);
+  CHECK(blocks.scales_q == ScaleGrain::none);
+  CHECK_FALSE(blocks.q_rope_apart);
+
+  const AttentionDescriptor tokens = flare_mla_prefill_descriptor(
+      {.num_heads = 16, .dtype = DataType::fp8_e4m3, .scales = FlareScales::per_token});
+  CHECK_NOTHROW(validate(tokens));
+  CHECK(tokens.q_rope_apart);
+  CHECK(tokens.dtype_rope == DataType::bf16);
+  CHECK(tokens.dtype_out == DataType::bf16);
+  CHECK(tokens.scales_q == ScaleGrain::per_token);
+  CHECK(tokens.scales_kv == ScaleGrain::per_token);
+  CHECK(tokens.scales_rope == ScaleGrain::none);
+}
+
+TEST_CASE("a flare MLA prefill of types that do not go together is refused by the field's name") {
   const FlareMlaPrefillShape shape = {.num_heads = 16, .page_size = 64};
-  FlareMlaPrefillShape fp8 = shape;
-  fp8.dtype = DataType::fp8_e4m3;
-  CHECK(refused_fields(flare_mla_prefill_descriptor(fp8)) == std::vector<std::string>{"dtype_q"});
-  AttentionDescriptor fp8_cache = flare_mla_prefill_descriptor(shape);
-  fp8_cache.dtype_kv = DataType::fp8_e4m3;
-  CHECK(refused_fields(fp8_cache) == std::vector<std::string>{"dtype_kv"});
+  FlareMlaPrefillShape unscaled = shape;
+  unscaled.scales = FlareScales::per_token;
+  CHECK(refused_fields(flare_mla_prefill_descriptor(unscaled)) ==
+        std::vector<std::string>{"scales_q", "scales_kv"});
+  FlareMlaPrefillShape rope = shape;
+  rope.dtype_rope = DataType::bf16;
+  rope.scales = FlareScales::rope_blocks;
+  CHECK(refused_fields(flare_mla_prefill_descriptor(rope)) ==
+        std::vector<std::string>{"scales_rope"});
+  rope.dtype_rope = DataType::fp16;
+  rope.scales = FlareScales::none;
+  CHECK(refused_fields(flare_mla_prefill_descriptor(rope)) ==
+        std::vector<std::string>{"dtype_rope"});
+  FlareMlaPrefillShape e5m2 = shape;
+  e5m2.dtype = DataType::fp8_e5m2;
+  CHECK(refused_fields(flare_mla_prefill_descriptor(e5m2)) == std::vector<std::string>{"dtype_q"});
   FlareMlaPrefillShape no_rope = shape;
   no_rope.depth = no_rope.q_depth;
   CHECK(refused_fields(flare_mla_prefill_descriptor(no_rope)) ==
         std::vector<std::string>{"head_dim_qk"});
-}
-
-TEST_CASE("a legal prefill of rope columns passes in every layout, with what is optional") {
-  for (const KvLayoutTag tag : rope_tags) {
-    PrefillCase prefill = roped(tag);
-    CHECK(violations_of(prefill).empty());
-    prefill.call.lse = {};
-    prefill.call.query_positions = prefill.call.key_positions = integers({2});
-    CHECK(violations_of(prefill).empty());
-  }
-}
-
-TEST_CASE("each bad argument of a prefill with paged rope columns is named with its rule") {
-  check_bad_prefills(
-      {
-          {"k_rope", "must be given", [](PrefillCall& c) { c.k_rope = {}; }},
-          {"k_rope", "must be bf16", [](PrefillCall& c) { c.k_rope.dtype = DataType::fp8_e4m3; }},
-          {"k_rope", "must have shape [any, 16, 1, any]",
-           [](PrefillCall& c) { c.k_rope.shape[1] = 64; }},
-          {"k_rope", "must have shape [any, 16, 1, any]",
-           [](PrefillCall& c) { c.k_rope.shape[2] = 2; }},
-          {"k_rope", "must have shape [any, 16, 1, any]",
-           [](PrefillCall& c) {
-             c.k_rope = elements({9, 16, 96});
-           }},
-          {"k_rope", "must not be empty", [](PrefillCall& c) { c.k_rope.shape[0] = 0; }},
-          {"k_rope", "must have at least 64 columns",
-           [](PrefillCall& c) { c.k_rope.shape[3] = 56; }},
-          {"k_rope", "a multiple of 8", [](PrefillCall& c) { c.k_rope.shape[3] = 92; }},
-          {"k_rope", "multiples of 8", [](PrefillCall& c) { c.k_rope.strides[1] = 100; }},
-          {"k_rope", "stride 1", [](PrefillCall& c) { c.k_rope.strides[3] = 2; }},
-          {"k_rope", "16-byte aligned",
-           [](PrefillCall& c) { c.k_rope.data = reinterpret_cast<void*>(0x1008); }},
-          {"k", "must have shape [any, 2, 64]",
-           [](PrefillCall& c) {
-             c.k = elements({70, 2, 128});
-           }},
-          {"v", "must have shape [70, 2, 64]", [](PrefillCall& c) { c.v.shape[0] = 69; }},
-          {"block_table", "must be given", [](PrefillCall& c) { c.block_table = {}; }},
-          {"block_table", "must have shape [2, any]",
-           [](PrefillCall& c) { c.block_table.shape[0] = 3; }},
-          {"block_table", "must be int32",
-           [](PrefillCall& c) { c.block_table.dtype = DataType::fp32; }},
-          {"kv_offsets", "must be given", [](PrefillCall& c) { c.kv_offsets = {}; }},
-          {"kv_offsets", "must have shape [3]", [](PrefillCall& c) { c.kv_offsets.shape[0] = 2; }},
-          {"query_positions", "must be given: k_rope is paged",
-           [](PrefillCall& c) { c.query_positions = {}; }},
-          {"query_positions", "must have shape [2]",
-           [](PrefillCall& c) { c.query_positions = integers({3}); }},
-          {"key_positions", "must have shape [2]",
-           [](PrefillCall& c) { c.key_positions = integers({3}); }},
-      },
-      roped(KvLayoutTag::nhd));
-  check_bad_prefills({{"k_rope", "must have shape [any, 1, 16, any]",
-                       [](PrefillCall& c) {
-                         c.k_rope = elements({9, 16, 1, 96});
-                       }}},
-                     roped(KvLayoutTag::hnd));
-}
-
-TEST_CASE("each bad argument of a prefill with dense rope columns is named with its rule") {
-  check_bad_prefills(
-      {
-          {"k_rope", "must be given", [](PrefillCall& c) { c.k_rope = {}; }},
-          {"k_rope", "must have shape [2, any, 1, any]",
-           [](PrefillCall& c) { c.k_rope.shape[0] = 3; }},
-          {"k_rope", "must not be empty in dimension 1",
-           [](PrefillCall& c) { c.k_rope.shape[1] = 0; }},
-          {"k_rope", "must have at least 64 columns",
-           [](PrefillCall& c) { c.k_rope.shape[3] = 32; }},
-          {"block_table", "must not be given: the keys are not paged",
-           [](PrefillCall& c) {
-             c.block_table = integers({2, 5});
-           }},
-          {"kv_offsets", "must be given", [](PrefillCall& c) { c.kv_offsets = {}; }},
-      },
-      roped(KvLayoutTag::bshd));
-  check_bad_prefills({{"k_rope", "must have shape [2, 1, any, any]",
-                       [](PrefillCall& c) { c.k_rope.shape[1] = 40; }},
-                      {"k_rope", "must not be empty in dimension 2",
-                       [](PrefillCall& c) { c.k_rope.shape[2] = 0; }}},
-                     roped(KvLayoutTag::bhsd));
-}
-
-TEST_CASE("rope columns are refused where k has all columns") {
-  for (const PrefillCase& whole : {ragged(), dense(KvLayoutTag::bshd), paged(KvLayoutTag::nhd)}) {
-    check_bad_prefills({{"k_rope", "must not be given: k has all columns",
-                         [](PrefillCall& c) {
-                           c.k_rope = elements({9, 16, 1, 64});
-                         }}},
-                       whole);
-    CHECK(arguments_of(whole).k_rope == nullptr);
-    CHECK(arguments_of(whole).rope_extent == 0);
-  }
-}
-
-TEST_CASE("paged rope columns are found by the block table, beside ragged keys") {
-  PrefillCase prefill = roped(KvLayoutTag::nhd);
-  prefill.call.block_table.strides[0] = 7;
-  prefill.call.key_positions = integers({2}, 12);
-  PrefillArguments arguments = arguments_of(prefill);
-  CHECK(arguments.k_rope == rope_of_cache());
-  CHECK(strides_of(arguments.rope_strides) == Strides{0, 1536, 0, 96});
-  CHECK(arguments.rope_extent == 5 * 16);
-  CHECK(arguments.k == fake_pointer(6));
-  CHECK(arguments.v == fake_pointer(7));
-  CHECK(strides_of(arguments.k_strides) == Strides{0, 0, 64, 128});
-  CHECK(strides_of(arguments.v_strides) == Strides{0, 0, 64, 128});
-  CHECK(arguments.keys.offsets == fake_pointer(8));
-  CHECK(arguments.keys.lengths == nullptr);
-  CHECK(arguments.block_table == fake_pointer(10));
-  CHECK(arguments.block_table_stride == 7);
-  CHECK(arguments.query_positions == fake_pointer(11));
-  CHECK(arguments.key_positions == fake_pointer(12));
-
-  prefill = roped(KvLayoutTag::hnd);
-  prefill.call.k_rope.strides[0] = 4096;  // layers between a layer's pages
-  CHECK(strides_of(arguments_of(prefill).rope_strides) == Strides{0, 4096, 0, 96});
-}
-
-TEST_CASE("dense rope columns are found by the request, and tell where the last query stands") {
-  for (const KvLayoutTag tag : {KvLayoutTag::bshd, KvLayoutTag::bhsd}) {
-    PrefillCase prefill = roped(tag);
-    PrefillArguments arguments = arguments_of(prefill);
-    CHECK(arguments.k_rope == rope_of_cache());
-    CHECK(strides_of(arguments.rope_strides) == Strides{3840, 0, 0, 96});
-    CHECK(arguments.rope_extent == 40);
-    CHECK(arguments.query_positions == nullptr);
-    CHECK(arguments.keys.offsets == fake_pointer(8));
-  }
-  PrefillCase narrow = roped(KvLayoutTag::bshd);
-  narrow.call.k_rope = elements({2, 40, 1, 64}, 9);
-  CHECK(arguments_of(narrow).k_rope == fake_pointer(9));
 }
 
 // Of 2 requests with 50 query tokens and 128 rows of k and v in all.
@@ -261,12 +147,16 @@ FlareMlaPrefillCall flare_call() {
 }
 
 // Is refused, or launches nothing: there is no kernel behind it.
-void run(const FlareMlaPrefillCall& call) {
+void run_with(const FlareMlaPrefillShape& shape, const FlareMlaPrefillCall& call) {
   PreparedPrefill kernel;
-  kernel.descriptor = flare_mla_prefill_descriptor({.num_heads = 16, .page_size = 64});
+  kernel.descriptor = flare_mla_prefill_descriptor(shape);
   kernel.config.block_m = 128;
   kernel.config.q_per_kv = 1;
   flare_mla_prefill(kernel, call, nullptr);
+}
+
+void run(const FlareMlaPrefillCall& call) {
+  run_with({.num_heads = 16, .page_size = 64}, call);
 }
 
 TEST_CASE("every tensor of a flare MLA prefill is one of the prefill's, by its name") {
@@ -287,6 +177,68 @@ TEST_CASE("every tensor of a flare MLA prefill is one of the prefill's, by its n
           {"softmax_scale", "must be finite", [](Call& c) { c.scale = 1.0F / 0.0F; }},
       },
       flare_call(), run);
+}
+
+TEST_CASE("scales of the rope's blocks reach the prefill, one for 64 of its columns") {
+  using Call = FlareMlaPrefillCall;
+  const FlareMlaPrefillShape shape = {
+      .num_heads = 16, .page_size = 64, .scales = FlareScales::rope_blocks};
+  Call call = flare_call();
+  call.k_rope.dtype = DataType::fp8_e4m3;
+  call.k_rope_scales = fp32_numbers({9, 64, 1, 9}, 13);
+  check_bad_calls<Call>(
+      {
+          {"rope_scales", "must have shape [9, 64, 1, 9]",
+           [](Call& c) { c.k_rope_scales.shape[3] = 1; }},
+          {"rope_scales", "must be fp32", [](Call& c) { c.k_rope_scales.dtype = DataType::bf16; }},
+          {"k_rope", "must be fp8_e4m3", [](Call& c) { c.k_rope.dtype = DataType::bf16; }},
+          {"q_scales", "must not be given",
+           [](Call& c) {
+             c.q_scale = fp32_numbers({50, 1});
+           }},
+          {"k_scales", "must not be given",
+           [](Call& c) {
+             c.k_scales = fp32_numbers({128, 1});
+           }},
+          {"q_rope", "must not be given",
+           [](Call& c) {
+             c.q_rope = elements({50, 16, 64});
+           }},
+      },
+      call, [&](const Call& each) { run_with(shape, each); });
+}
+
+TEST_CASE("scales of tokens and a rope of q apart reach the prefill") {
+  using Call = FlareMlaPrefillCall;
+  const FlareMlaPrefillShape shape = {.num_heads = 16,
+                                      .page_size = 64,
+                                      .dtype = DataType::fp8_e4m3,
+                                      .scales = FlareScales::per_token};
+  Call call = flare_call();
+  call.q = elements({50, 16, 128}, 3);
+  call.q.dtype = call.k.dtype = call.v.dtype = DataType::fp8_e4m3;
+  call.q_rope = elements({50, 16, 64}, 13);
+  call.q_scale = fp32_numbers({50, 1}, 14);
+  call.k_scales = fp32_numbers({128, 1}, 15);
+  check_bad_calls<Call>(
+      {
+          {"q", "must have shape [any, 16, 128]",
+           [](Call& c) {
+             c.q = elements({50, 16, 192});
+             c.q.dtype = DataType::fp8_e4m3;
+           }},
+          {"q_rope", "must be given", [](Call& c) { c.q_rope = {}; }},
+          {"q_rope", "must be bf16", [](Call& c) { c.q_rope.dtype = DataType::fp8_e4m3; }},
+          {"q_rope", "must have shape [50, 16, 64]", [](Call& c) { c.q_rope.shape[1] = 1; }},
+          {"q_scales", "must have shape [50, 16 or 1]", [](Call& c) { c.q_scale.shape[0] = 16; }},
+          {"k_scales", "must have shape [128, 16 or 1]", [](Call& c) { c.k_scales.shape[0] = 50; }},
+          {"k_rope", "must be bf16", [](Call& c) { c.k_rope.dtype = DataType::fp8_e4m3; }},
+          {"rope_scales", "must not be given",
+           [](Call& c) {
+             c.k_rope_scales = fp32_numbers({9, 64, 1, 9});
+           }},
+      },
+      call, [&](const Call& each) { run_with(shape, each); });
 }
 
 TEST_CASE("a flare MLA prefill of no query tokens is done before it is launched") {

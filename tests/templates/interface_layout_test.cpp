@@ -148,6 +148,18 @@ std::string prefill_mask_assertions() {
          ATTNJIT_MEMBER(PrefillMask, key_blocks);
 }
 
+std::string prefill_scale_assertions() {
+  return ATTNJIT_SIZE(QueryScales) + ATTNJIT_MEMBER(QueryScales, scales) +
+         ATTNJIT_MEMBER(QueryScales, strides) + ATTNJIT_SIZE(KeyScales) +
+         ATTNJIT_MEMBER(KeyScales, scales) + ATTNJIT_MEMBER(KeyScales, strides) +
+         ATTNJIT_MEMBER(PrefillArguments, q_rope) +
+         ATTNJIT_MEMBER(PrefillArguments, q_rope_strides) +
+         ATTNJIT_MEMBER(PrefillArguments, q_scales) + ATTNJIT_MEMBER(PrefillArguments, k_scales) +
+         ATTNJIT_MEMBER(PrefillArguments, v_scales) +
+         ATTNJIT_MEMBER(PrefillArguments, rope_scales) +
+         ATTNJIT_MEMBER(PrefillArguments, out_scale);
+}
+
 std::string prefill_assertions() {
   return ATTNJIT_SIZE(PrefillArguments) + ATTNJIT_MEMBER(PrefillArguments, q) +
          ATTNJIT_MEMBER(PrefillArguments, k) + ATTNJIT_MEMBER(PrefillArguments, v) +
@@ -199,8 +211,8 @@ std::string refusal(const std::string& assertions, const char* arch) {
 TEST_CASE("the argument structs lie alike under the host compiler and NVRTC") {
   const std::string assertions = schedule_assertions() + stride_assertions() + decode_assertions() +
                                  combine_assertions() + merge_assertions() + append_assertions() +
-                                 prefill_mask_assertions() + prefill_assertions() +
-                                 tensor_map_assertions();
+                                 prefill_mask_assertions() + prefill_scale_assertions() +
+                                 prefill_assertions() + tensor_map_assertions();
   CHECK(refusal(assertions, "sm_80") == "");
   CHECK(refusal(assertions, "sm_90a") == "");
 }

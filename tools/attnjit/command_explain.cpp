@@ -110,7 +110,7 @@ std::string heading(const Explanation& explanation) {
   return fmt::format(
       "{} {}/{}, {}, {}, {}, {}, {}, mask {}{}, on {} ({})", who, descriptor.head_dim_qk,
       descriptor.head_dim_v, count(descriptor.num_q_heads, "query head"),
-      count(descriptor.num_kv_heads, "kv head"), tokens, to_string(descriptor.dtype_kv), keys,
+      count(descriptor.num_kv_heads, "kv head"), tokens, describe_types(descriptor), keys,
       describe_mask(descriptor), descriptor.batch_invariant ? ", batch-invariant" : "",
       explanation.target.name, explanation.target.arch);
 }

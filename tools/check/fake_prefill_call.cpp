@@ -2,6 +2,7 @@
 
 #include "cache_layout.hpp"
 #include "prefill_tensors.hpp"
+#include "scaled_tensor.hpp"
 
 namespace attnjit::check {
 
@@ -25,6 +26,20 @@ PrefillCall fake_call(const PrefillCase& prefill_case) {
   give(call.k, view_of_keys(descriptor.head_dim_qk));
   if (descriptor.value_source == ValueSource::separate) {
     give(call.v, view_of_keys(descriptor.head_dim_v));
+  }
+  const auto give_scales = [&](TensorView& view, const ScaleShape& shape,
+                               const TensorView& tensor) {
+    if (shape.grain != ScaleGrain::none) {
+      give(view, scales_view(descriptor, shape, tensor, prefill_case.batch()));
+    }
+  };
+  give_scales(call.q_scales, query_scale_shape(prefill_case), call.q);
+  give_scales(call.k_scales, key_scale_shape(prefill_case), call.k);
+  if (descriptor.value_source == ValueSource::separate) {
+    give_scales(call.v_scales, key_scale_shape(prefill_case), call.v);
+  }
+  if (descriptor.scales_out != ScaleGrain::none) {
+    give(call.out_scale, contiguous_view(nullptr, DataType::fp32, {1}));
   }
   if (is_paged) {
     give(call.block_table, contiguous_view(nullptr, DataType::int32, {prefill_case.batch(), 9}));

@@ -87,7 +87,7 @@ std::optional<double> draw_softmax_scale(FuzzRandom& random) {
 SinkSize draw_sink_size(FuzzRandom& random, const AttentionDescriptor& descriptor) {
   using enum SinkSize;
   constexpr int few_heads = 8;
-  if (descriptor.dtype_q != DataType::fp16) {
+  if (descriptor.dtype_out != DataType::fp16) {
     return random.pick({ordinary, large, negative, infinite});
   }
   return descriptor.num_q_heads > few_heads ? random.pick({ordinary, negative, infinite})
@@ -221,6 +221,7 @@ PrefillCase draw_prefill_case(FuzzRandom& random, const AttentionDescriptor& des
   prefill_case.softcap = random.pick({0.5, 2.0, 30.0, 50.0});
   prefill_case.softmax_scale = draw_softmax_scale(random);
   prefill_case.seed = random.bits() >> 16;
+  prefill_case.scales_share_heads = random.one_in(3);
   return prefill_case;
 }
 

@@ -169,6 +169,37 @@ void draw_prefill(FuzzRandom& random, AttentionDescriptor& descriptor) {
   }
 }
 
+ScaleGrain draw_grain(FuzzRandom& random, DataType type) {
+  using enum ScaleGrain;
+  return size_bytes(type) == 1 ? random.pick({none, per_tensor, per_head, per_token, per_block})
+                               : none;
+}
+
+// Of a prefill, which may read and write fp8: its own types and scales, with half of the
+// descriptors.
+void draw_fp8(FuzzRandom& random, AttentionDescriptor& descriptor) {
+  using enum DataType;
+  if (descriptor.operation == Operation::decode || random.one_in(2)) {
+    return;
+  }
+  if (descriptor.dtype_q == bf16) {
+    descriptor.dtype_q = random.pick({bf16, fp8_e4m3});
+    descriptor.dtype_kv = descriptor.dtype_q == bf16
+                              ? random.pick({bf16, fp8_e4m3, fp8_e4m3, fp8_e5m2})
+                              : random.pick({fp8_e4m3, fp8_e4m3, fp8_e5m2});
+  }
+  descriptor.dtype_out = random.pick({bf16, bf16, fp16, fp8_e4m3, fp8_e5m2});
+  descriptor.scales_q = draw_grain(random, descriptor.dtype_q);
+  descriptor.scales_kv = draw_grain(random, descriptor.dtype_kv);
+  if (size_bytes(descriptor.dtype_out) == 1 && random.one_in(2)) {
+    descriptor.scales_out = ScaleGrain::per_tensor;
+  }
+  if (descriptor.scales_q == ScaleGrain::per_block ||
+      descriptor.scales_kv == ScaleGrain::per_block) {
+    descriptor.scale_block = random.pick({8, 16, 40, 64, 64, 128, 128, 256, 600});
+  }
+}
+
 }  // namespace
 
 AttentionDescriptor make_fuzz_descriptor(std::uint64_t seed, std::uint64_t number) {
@@ -192,7 +223,8 @@ AttentionDescriptor make_fuzz_descriptor(std::uint64_t seed, std::uint64_t numbe
   } else {
     draw_prefill(random, descriptor);
   }
-  if (descriptor.dtype_q == DataType::fp16 && descriptor.score_modifier == ScoreModifier::alibi) {
+  draw_fp8(random, descriptor);
+  if (descriptor.dtype_out == DataType::fp16 && descriptor.score_modifier == ScoreModifier::alibi) {
     descriptor.has_sinks = false;  // fp16 holds nothing of far keys beside a sink
   }
   return descriptor;

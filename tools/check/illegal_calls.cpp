@@ -22,13 +22,17 @@ namespace {
 struct Argument {
   std::string_view name;
   TensorView PrefillCall::*place;
-  bool has_free_extent = false;  // the last one: a longer tensor is as good
+  bool has_free_extent = false;  // the last one: a longer tensor is as good, or may be
 };
 
 constexpr std::array arguments = {
     Argument{"q", &PrefillCall::q},
     Argument{"k", &PrefillCall::k},
     Argument{"v", &PrefillCall::v},
+    Argument{"q_scales", &PrefillCall::q_scales, true},
+    Argument{"k_scales", &PrefillCall::k_scales, true},
+    Argument{"v_scales", &PrefillCall::v_scales, true},
+    Argument{"out_scale", &PrefillCall::out_scale},
     Argument{"q_offsets", &PrefillCall::q_offsets, true},
     Argument{"q_lens", &PrefillCall::q_lens},
     Argument{"kv_offsets", &PrefillCall::kv_offsets},

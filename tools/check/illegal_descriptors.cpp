@@ -45,17 +45,38 @@ int draw_bad_head_dim(FuzzRandom& random, int legal) {
   return random.pick({0, -8, -legal, legal + 1, legal + 4, 1024, 1 << 30});
 }
 
+bool is_fp8(DataType type) {
+  return type == DataType::fp8_e4m3 || type == DataType::fp8_e5m2;
+}
+
+// Of decode e4m3 is none, of prefill it is one.
 void spoil_dtype_q(FuzzRandom& random, Descriptor& d) {
   using enum DataType;
-  d.dtype_q = random.pick({fp32, fp8_e4m3, fp8_e5m2, uint8, int32, int64});
+  d.dtype_q =
+      random.pick({fp32, is_decode(d) ? fp8_e4m3 : fp8_e5m2, fp8_e5m2, uint8, int32, int64});
 }
 
+// Of prefill fp8 goes with a q of bf16 or fp8.
 void spoil_dtype_kv(FuzzRandom& random, Descriptor& d) {
-  d.dtype_kv = draw_other_type(random, d.dtype_q);
+  const bool may_be_fp8 = !is_decode(d) && d.dtype_q != DataType::fp16;
+  do {
+    d.dtype_kv = draw_other_type(random, d.dtype_q);
+  } while (may_be_fp8 && is_fp8(d.dtype_kv));
 }
 
+// Of prefill anything that can be computed with is one.
 void spoil_dtype_out(FuzzRandom& random, Descriptor& d) {
-  d.dtype_out = draw_other_type(random, d.dtype_q);
+  using enum DataType;
+  d.dtype_out =
+      is_decode(d) ? draw_other_type(random, d.dtype_q) : random.pick({fp32, uint8, int32, int64});
+}
+
+void spoil_dtype_rope(FuzzRandom& random, Descriptor& d) {
+  d.dtype_rope = draw_other_type(random, DataType::bf16);
+}
+
+void spoil_q_rope_apart(FuzzRandom&, Descriptor& d) {
+  d.q_rope_apart = true;
 }
 
 void spoil_head_dim_qk(FuzzRandom& random, Descriptor& d) {
@@ -169,16 +190,31 @@ void spoil_topk(FuzzRandom& random, Descriptor& d) {
   d.topk = random.pick({-1, 1, 64, 2048});
 }
 
+// Of 16 bits, which have none.
 void spoil_scales_q(FuzzRandom& random, Descriptor& d) {
+  d.dtype_q = is_fp8(d.dtype_q) ? DataType::bf16 : d.dtype_q;
   d.scales_q = draw_scales(random);
 }
 
 void spoil_scales_kv(FuzzRandom& random, Descriptor& d) {
+  d.dtype_kv = is_fp8(d.dtype_kv) ? DataType::bf16 : d.dtype_kv;
   d.scales_kv = draw_scales(random);
 }
 
+void spoil_scales_rope(FuzzRandom& random, Descriptor& d) {
+  d.scales_rope = draw_scales(random);
+}
+
+// An fp8 output may have one for all of it.
 void spoil_scales_out(FuzzRandom& random, Descriptor& d) {
-  d.scales_out = draw_scales(random);
+  using enum ScaleGrain;
+  d.scales_out =
+      is_fp8(d.dtype_out) ? random.pick({per_head, per_token, per_block}) : draw_scales(random);
+}
+
+void spoil_scale_block(FuzzRandom& random, Descriptor& d) {
+  d.scale_block =
+      d.scale_block > 0 ? random.pick({0, -8, -64, 4, 12, 100}) : random.pick({-8, 1, 8, 64, 128});
 }
 
 // Token-sparse attention with all that it needs.
@@ -224,9 +260,13 @@ constexpr std::array spoilers = {
     Spoiler{spoil_sparsity, {"sparsity", "sparsity_block"}},
     Spoiler{spoil_sparsity_block, {"sparsity_block"}},
     Spoiler{spoil_topk, {"topk"}},
-    Spoiler{spoil_scales_q, {"scales_q"}},
-    Spoiler{spoil_scales_kv, {"scales_kv"}},
+    Spoiler{spoil_dtype_rope, {"dtype_rope"}},
+    Spoiler{spoil_q_rope_apart, {"q_rope_apart"}},
+    Spoiler{spoil_scales_q, {"scales_q", "dtype_q"}},
+    Spoiler{spoil_scales_kv, {"scales_kv", "dtype_kv"}},
+    Spoiler{spoil_scales_rope, {"scales_rope"}},
     Spoiler{spoil_scales_out, {"scales_out"}},
+    Spoiler{spoil_scale_block, {"scale_block"}},
     Spoiler{spoil_operation, {"operation", "sparsity", "topk"}},
     Spoiler{cast<&Descriptor::operation>, {"operation"}},
     Spoiler{cast<&Descriptor::dtype_q>, {"dtype_q"}},

@@ -123,7 +123,7 @@ std::string describe(const PrefillCase& prefill_case) {
   const AttentionDescriptor& descriptor = prefill_case.descriptor;
   return fmt::format("{} {}/{} h {}/{} {}{} {} | b {} s_q {} s_k {} | q {} k {}{}{}",
                      to_string(descriptor.operation), descriptor.head_dim_qk, descriptor.head_dim_v,
-                     descriptor.num_q_heads, descriptor.num_kv_heads, to_string(descriptor.dtype_q),
+                     descriptor.num_q_heads, descriptor.num_kv_heads, describe_types(descriptor),
                      descriptor.value_source == ValueSource::prefix_of_k ? " v of k" : "",
                      describe_softmax(prefill_case), prefill_case.batch(),
                      describe_range(prefill_case.q_lens), describe_range(prefill_case.kv_lens),

@@ -80,7 +80,7 @@ void PrefillProblem::make_queries(const DeviceStream& stream) {
   call_.q = query_view(case_, descriptor.dtype_q, descriptor.head_dim_qk);
   q_ = poisoned_buffer(stream, span_bytes(call_.q));
   call_.q.data = q_.data();
-  const ScaleShape shape = {descriptor.scales_q, true, case_.scales_share_heads};
+  const ScaleShape shape = query_scale_shape(case_);
   scaled_q_ =
       make_scaled_tensor(descriptor, shape, call_.q, span_bytes(call_.q), case_.batch(), stream);
   call_.q_scales = scaled_q_.scales;
@@ -118,7 +118,7 @@ TensorView PrefillProblem::make_keys(DeviceBuffer& buffer, ScaledTensor& scaled,
   }
   buffer = poisoned_buffer(stream, layout.bytes);
   layout.view.data = buffer.data();
-  const ScaleShape shape = {descriptor.scales_kv, false, case_.scales_share_heads};
+  const ScaleShape shape = key_scale_shape(case_);
   scaled = make_scaled_tensor(descriptor, shape, layout.view, layout.bytes, case_.batch(), stream);
   std::vector<int> begins;
   std::vector<int> ends;

@@ -27,34 +27,6 @@ TensorView made_contiguous(TensorView view) {
   return view;
 }
 
-TensorView scales_view(const AttentionDescriptor& descriptor, const ScaleShape& shape,
-                       const TensorView& tensor, int batch) {
-  switch (shape.grain) {
-    case ScaleGrain::none:
-      return {};
-    case ScaleGrain::per_tensor:
-      return contiguous_view(nullptr, DataType::fp32, {1});
-    case ScaleGrain::per_head:
-      return contiguous_view(nullptr, DataType::fp32, {batch, descriptor.num_kv_heads});
-    case ScaleGrain::per_token:
-    case ScaleGrain::per_block:
-      break;
-  }
-  TensorView view = tensor;
-  view.data = nullptr;
-  view.dtype = DataType::fp32;
-  if (shape.heads_share) {
-    view.shape.at(head_dimension(descriptor, tensor, shape.is_query)) = 1;
-  }
-  const auto last = static_cast<std::size_t>(view.rank) - 1;
-  if (shape.grain == ScaleGrain::per_token) {
-    --view.rank;
-  } else {
-    view.shape.at(last) = ceil_divide(view.shape.at(last), descriptor.scale_block);
-  }
-  return made_contiguous(view);
-}
-
 std::int64_t count_elements(const TensorView& view) {
   std::int64_t count = 1;
   for (const std::int64_t extent : shape_of(view)) {
@@ -85,6 +57,46 @@ kernel_interface::CacheStrides scale_strides(const AttentionDescriptor& descript
 }
 
 }  // namespace
+
+ScaleShape query_scale_shape(const PrefillCase& prefill_case) {
+  return {.grain = prefill_case.descriptor.scales_q,
+          .is_query = true,
+          .heads_share = prefill_case.scales_share_heads};
+}
+
+ScaleShape key_scale_shape(const PrefillCase& prefill_case) {
+  return {.grain = prefill_case.descriptor.scales_kv,
+          .is_query = false,
+          .heads_share = prefill_case.scales_share_heads};
+}
+
+TensorView scales_view(const AttentionDescriptor& descriptor, const ScaleShape& shape,
+                       const TensorView& tensor, int batch) {
+  switch (shape.grain) {
+    case ScaleGrain::none:
+      return {};
+    case ScaleGrain::per_tensor:
+      return contiguous_view(nullptr, DataType::fp32, {1});
+    case ScaleGrain::per_head:
+      return contiguous_view(nullptr, DataType::fp32, {batch, descriptor.num_kv_heads});
+    case ScaleGrain::per_token:
+    case ScaleGrain::per_block:
+      break;
+  }
+  TensorView view = tensor;
+  view.data = nullptr;
+  view.dtype = DataType::fp32;
+  if (shape.heads_share) {
+    view.shape.at(head_dimension(descriptor, tensor, shape.is_query)) = 1;
+  }
+  const auto last = static_cast<std::size_t>(view.rank) - 1;
+  if (shape.grain == ScaleGrain::per_token) {
+    --view.rank;
+  } else {
+    view.shape.at(last) = ceil_divide(view.shape.at(last), descriptor.scale_block);
+  }
+  return made_contiguous(view);
+}
 
 ScaledTensor make_scaled_tensor(const AttentionDescriptor& descriptor, const ScaleShape& shape,
                                 const TensorView& tensor, std::int64_t bytes, int batch,

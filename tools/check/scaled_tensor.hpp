@@ -8,6 +8,7 @@
 #include "attnjit/device_memory.hpp"
 #include "attnjit/tensor_view.hpp"
 #include "check_arguments.h"
+#include "prefill_case.hpp"
 
 namespace attnjit::check {
 
@@ -17,6 +18,14 @@ struct ScaleShape {
   bool is_query = false;
   bool heads_share = false;  // of grains per_token and per_block
 };
+
+// Those of a case's q, and of its k and v.
+ScaleShape query_scale_shape(const PrefillCase& prefill_case);
+ScaleShape key_scale_shape(const PrefillCase& prefill_case);
+
+// Of no memory yet, contiguous; empty if the grain asks for none.
+TensorView scales_view(const AttentionDescriptor& descriptor, const ScaleShape& shape,
+                       const TensorView& tensor, int batch);
 
 struct ScaledTensor {
   TensorView scales;  // of no memory unless the grain asks for some

@@ -128,6 +128,11 @@ std::string_view to_string(ScaleGrain);
 // The mask in short, with what else shapes the softmax: "causal", "sliding_window 127/0, sinks".
 std::string describe_mask(const AttentionDescriptor&);
 
+// The types in short, with the grains of their scales: "bf16" if q, k, v and out are alike, else
+// "bf16/fp8_e4m3/bf16 scales none/per_token" of q and of k and v, "bf16 rope fp8_e4m3/per_block
+// 64".
+std::string describe_types(const AttentionDescriptor&);
+
 // Size of one element in bytes.
 int size_bytes(DataType);
 

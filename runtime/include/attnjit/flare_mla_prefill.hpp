@@ -15,7 +15,7 @@ namespace attnjit {
 enum class FlareScales {
   none,         // overloads 1 and 2
   rope_blocks,  // overload 3: of an fp8 k_rope, one for 64 columns
-  per_token,    // overload 4: of q and k, one for all heads of a token; their rope is bf16
+  per_token,    // overload 4: of an fp8 q and k, one for all heads of a token; their rope is bf16
 };
 
 struct FlareMlaPrefillShape {
@@ -26,8 +26,8 @@ struct FlareMlaPrefillShape {
   bool returns_lse = false;
   MaskKind mask = MaskKind::causal;  // other masks: set the fields of the descriptor
   DataType dtype = DataType::bf16;   // of q, k and v; output is bf16 if it is fp8_e4m3
-  std::optional<DataType> dtype_rope =
-      std::nullopt;  // of k_rope: fp8_e4m3, or the 16-bit type of the call
+  // Of k_rope: fp8_e4m3, or the 16-bit type of the call; the latter unless scales are rope_blocks.
+  std::optional<DataType> dtype_rope = std::nullopt;
   FlareScales scales = FlareScales::none;
 };
 

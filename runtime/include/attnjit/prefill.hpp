@@ -40,10 +40,12 @@ struct PrefillCall {
   // fp32 scales of fp8 tensors, of the grains that the descriptor names; 1 where not given. What a
   // tensor holds times its scale is its value.
   //   per_tensor  [1]
-  //   per_head    [batch|1, num_kv_heads|1]; of q too
+  //   per_head    [batch|1, num_kv_heads|1]; of q too; of k_rope [batch|1, 1]
   //   per_token   as the tensor without its last dimension; heads that share a scale: extent 1
-  //   per_block   as the tensor, one for scale_block columns; heads likewise. What they scale is
-  //               rounded to bf16 once; all others are exact.
+  //   per_block   as the tensor, one for scale_block columns; heads likewise
+  // Those of q, k and v of one number for a token or more multiply products in fp32, those of the
+  // rope's columns with their head's others. Those of blocks, and all of k_rope, multiply what
+  // becomes 16 bits (bf16, or fp16 under such a q), which is rounded once.
   TensorView q_scales;
   TensorView k_scales;
   TensorView v_scales;  // not given if v is a prefix of k: k_scales are its scales
