@@ -175,19 +175,20 @@ __device__ __forceinline__ void copy_values(
 }
 
 // Keys of a tile that were staged become 16 bits, once this thread's copies have arrived, and the
-// scales of its keys and values are loaded.
+// scales of its keys and values are loaded. `buffer` as of key_scale.
 __device__ __forceinline__ void convert_keys(
     Element* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
-    SharedStorage& shared, int tile) {
+    SharedStorage& shared, int tile, int buffer) {
   const auto scale_rows = [&](const attnjit::kernel_interface::KeyScales& of) {
     return key_rows<float>(arguments, shared.work, of.scales, of.strides);
   };
   if constexpr (has_key_scales) {
-    stage_scales(shared.keys, scale_rows(arguments.k_scales), arguments.k_scales.scales != nullptr,
-                 shared.tiles, tile);
-    const attnjit::kernel_interface::KeyScales& v =
-        value_is_prefix ? arguments.k_scales : arguments.v_scales;
-    stage_scales(shared.values, scale_rows(v), v.scales != nullptr, shared.tiles, tile);
+    stage_scales(shared.tokens[buffer], scale_rows(arguments.k_scales),
+                 arguments.k_scales.scales != nullptr, shared.tiles, tile);
+    if constexpr (!value_is_prefix) {
+      stage_scales(shared.tokens[1], scale_rows(arguments.v_scales),
+                   arguments.v_scales.scales != nullptr, shared.tiles, tile);
+    }
   }
   if constexpr (keys_are_staged) {
     convert_tile<config::dtype_kv, key_columns, pitch_qk,
