@@ -80,7 +80,7 @@ int scale_bytes(const PrefillConfig& config) {
   const bool has_block = is_one_number(config.scales_q) || is_one_number(config.scales_kv);
   const int rows = config.scales_q == ScaleGrain::per_token ? config.block_m : 0;
   const int keys = config.scales_kv == ScaleGrain::per_token ? config.block_n : 0;
-  return (has_block ? 16 : 0) + (rows + 4 * keys) * 4;
+  return (has_block ? 16 : 0) + (rows + 2 * keys) * 4;
 }
 
 // A tile of keys or of values, as they lie in memory, until they are converted.

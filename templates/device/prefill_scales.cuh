@@ -34,24 +34,20 @@ struct RowScales<true> {
   alignas(16) float rows[config::block_m];
 };
 
+// Of a tile's keys, and of its values. Where V is a prefix of K these are the same, and each of the
+// two buffers of tiles has its own: one is filled while warps that are behind still use the other.
 template <bool is_there>
-struct TileScales {
-  static constexpr float* keys = nullptr;
-  static constexpr float* values = nullptr;
-  static constexpr float* next_keys = nullptr;
-  static constexpr float* next_values = nullptr;
+struct TokenScales {
+  static constexpr float (*tokens)[config::block_n] = nullptr;
 };
 template <>
-struct TileScales<true> {
-  alignas(16) float keys[config::block_n];
-  float values[config::block_n];
-  float next_keys[config::block_n];  // on their way while those above are in use
-  float next_values[config::block_n];
+struct TokenScales<true> {
+  alignas(16) float tokens[2][config::block_n];
 };
 
 struct SharedScales : BlockScales<has_block_scales>,
                       RowScales<has_row_scales>,
-                      TileScales<has_key_scales> {};
+                      TokenScales<has_key_scales> {};
 
 // Scales that are not given are 1.
 template <ScaleGrain grain, typename Scales>
@@ -107,17 +103,17 @@ __device__ __forceinline__ float row_scale(const SharedScales& scales, int row) 
     return 1.0f;
 }
 
-// Of key `key` of the tile.
-__device__ __forceinline__ float key_scale(const SharedScales& scales, int key) {
+// Of key `key` of the tile in `buffer`, which is 0 unless V is a prefix of K.
+__device__ __forceinline__ float key_scale(const SharedScales& scales, int buffer, int key) {
   if constexpr (has_key_scales)
-    return scales.keys[key];
+    return scales.tokens[value_is_prefix ? buffer : 0][key];
   else
     return 1.0f;
 }
 
-__device__ __forceinline__ float value_scale(const SharedScales& scales, int key) {
+__device__ __forceinline__ float value_scale(const SharedScales& scales, int buffer, int key) {
   if constexpr (has_key_scales)
-    return scales.values[key];
+    return scales.tokens[value_is_prefix ? buffer : 1][key];
   else
     return 1.0f;
 }

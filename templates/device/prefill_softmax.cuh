@@ -54,15 +54,15 @@ __device__ __forceinline__ void update_softmax(Scores& scores, float scale, Accu
 
 // Rounds the probabilities of all keys, times the scales of their values: the threads that hold
 // them are those that a product wants them from.
-__device__ __forceinline__ void pack_probabilities(const SharedScales& scales, const Position& at,
-                                                   const Scores& scores,
+__device__ __forceinline__ void pack_probabilities(const SharedScales& scales, int buffer,
+                                                   const Position& at, const Scores& scores,
                                                    Probabilities& probabilities) {
 #pragma unroll
   for (int j = 0; j < key_tiles; ++j) {
     float factors[2] = {1.0f, 1.0f};
     if constexpr (has_key_scales) {
-      factors[0] = value_scale(scales, j * 8 + at.lane % 4 * 2);
-      factors[1] = value_scale(scales, j * 8 + at.lane % 4 * 2 + 1);
+      factors[0] = value_scale(scales, buffer, j * 8 + at.lane % 4 * 2);
+      factors[1] = value_scale(scales, buffer, j * 8 + at.lane % 4 * 2 + 1);
     }
 #pragma unroll
     for (int i = 0; i < row_tiles; ++i) {

@@ -144,36 +144,25 @@ __device__ __forceinline__ void copy_tile(Stored* destination,
 __device__ __forceinline__ void copy_scales(
     float* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
     const attnjit::kernel_interface::KeyScales& of, const SharedStorage& shared, int tile) {
-  if (of.scales == nullptr)
-    return;
   const auto rows = key_rows<float>(arguments, shared.work, of.scales, of.strides);
   for (int i = threadIdx.x; i < config::block_n; i += num_threads) {
     const int token = tile * config::block_n + i;
     const bool is_visible = token >= shared.tiles.first_key && token < shared.tiles.end_key;
-    copy_async_4(destination + i, is_visible ? rows.row(token) : rows.base, is_visible);
-  }
-}
-
-// Once this thread's copies have arrived.
-__device__ __forceinline__ void take_scales(
-    SharedStorage& shared, const attnjit::kernel_interface::PrefillArguments& arguments) {
-  for (int i = threadIdx.x; i < config::block_n; i += num_threads) {
-    const float key = arguments.k_scales.scales != nullptr ? shared.next_keys[i] : 1.0f;
-    shared.keys[i] = key;
-    if constexpr (value_is_prefix)
-      shared.values[i] = key;
+    if (of.scales == nullptr)
+      destination[i] = 1.0f;
     else
-      shared.values[i] = arguments.v_scales.scales != nullptr ? shared.next_values[i] : 1.0f;
+      copy_async_4(destination + i, is_visible ? rows.row(token) : rows.base, is_visible);
   }
 }
 
+// `buffer` as of key_scale, for the scales.
 __device__ __forceinline__ void copy_keys(
     Element* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
-    SharedStorage& shared, int tile) {
+    SharedStorage& shared, int tile, int buffer) {
   if constexpr (has_key_scales) {
-    copy_scales(shared.next_keys, arguments, arguments.k_scales, shared, tile);
+    copy_scales(shared.tokens[buffer], arguments, arguments.k_scales, shared, tile);
     if constexpr (!value_is_prefix)
-      copy_scales(shared.next_values, arguments, arguments.v_scales, shared, tile);
+      copy_scales(shared.tokens[1], arguments, arguments.v_scales, shared, tile);
   }
   if constexpr (keys_are_staged) {
     copy_tile<key_columns, key_columns, keys_follow>(
@@ -213,16 +202,13 @@ __device__ __forceinline__ void copy_values(
   }
 }
 
-// Keys of a tile that were staged become 16 bits, once this thread's copies have arrived, and the
-// scales of its keys and values take their place.
+// Keys of a tile that were staged become 16 bits, once this thread's copies have arrived.
 __device__ __forceinline__ void convert_keys(
     Element* destination, const attnjit::kernel_interface::PrefillArguments& arguments,
     SharedStorage& shared, int tile) {
   const auto scale_rows = [&](const attnjit::kernel_interface::KeyScales& of) {
     return key_rows<float>(arguments, shared.work, of.scales, of.strides);
   };
-  if constexpr (has_key_scales)
-    take_scales(shared, arguments);
   if constexpr (keys_are_staged) {
     convert_tile<config::dtype_kv, key_columns, pitch_qk,
                  config::scales_kv == ScaleGrain::per_block ? config::scale_block : 0>(

@@ -77,7 +77,7 @@ __device__ __forceinline__ void compute_scores(const Element* q, const Element* 
 template <bool is_full>
 __device__ __forceinline__ void finish_scores(const PrefillArguments& arguments,
                                               const SharedStorage& shared, const Position& at,
-                                              int tile, Scores& scores) {
+                                              int tile, int buffer, Scores& scores) {
   const PrefillWork& work = shared.work;
   const float scale = score_scale(arguments, shared);
   const int tile_key = at.lane % 4 * 2;
@@ -101,7 +101,7 @@ __device__ __forceinline__ void finish_scores(const PrefillArguments& arguments,
           const int key = first_key + j * 8 + c;
           float& score = scores[i][j][half * 2 + c];
           if constexpr (has_row_scales || has_key_scales)
-            score *= own_scale * key_scale(shared, tile_key + j * 8 + c);
+            score *= own_scale * key_scale(shared, buffer, tile_key + j * 8 + c);
           score = modified_score(arguments, modifier, scale, key, score);
           if constexpr (!is_full)
             score = masked_score(arguments, work, view, key, score);
@@ -114,16 +114,16 @@ __device__ __forceinline__ void finish_scores(const PrefillArguments& arguments,
 __device__ __forceinline__ void compute_probabilities(const PrefillArguments& arguments,
                                                       const SharedStorage& shared, const Element* k,
                                                       const Position& at, const FoundTile& tile,
-                                                      Accumulators& sums,
+                                                      int buffer, Accumulators& sums,
                                                       Probabilities& probabilities) {
   Scores scores;
   compute_scores(shared.elements, k, at, scores);
   if (tile.is_full)
-    finish_scores<true>(arguments, shared, at, tile.index, scores);
+    finish_scores<true>(arguments, shared, at, tile.index, buffer, scores);
   else
-    finish_scores<false>(arguments, shared, at, tile.index, scores);
+    finish_scores<false>(arguments, shared, at, tile.index, buffer, scores);
   update_softmax(scores, softmax_factor(score_scale(arguments, shared)), sums);
-  pack_probabilities(shared, at, scores, probabilities);
+  pack_probabilities(shared, buffer, at, scores, probabilities);
 }
 
 __device__ __forceinline__ void accumulate_output(const Element* v, const Position& at,
@@ -252,7 +252,7 @@ __device__ __forceinline__ void process_tiles(SharedStorage& shared,
   TileWalk walk;
   FoundTile tile = walk.find(arguments, work, tiles, tiles.first_tile);
   if (tile.index < tiles.end_tile)
-    copy_keys(k, arguments, shared, tile.index);
+    copy_keys(k, arguments, shared, tile.index, 0);
   commit_copies();
   while (tile.index < tiles.end_tile) {
     wait_for_copies<0>();
@@ -261,14 +261,14 @@ __device__ __forceinline__ void process_tiles(SharedStorage& shared,
     copy_values(v, arguments, shared, tile.index);
     commit_copies();
     Probabilities probabilities;
-    compute_probabilities(arguments, shared, k, at, tile, sums, probabilities);
+    compute_probabilities(arguments, shared, k, at, tile, 0, sums, probabilities);
     const int values_tile = tile.index;
     tile = walk.find(arguments, work, tiles, tile.index + 1);
     wait_for_copies<0>();
     convert_values(v, arguments, shared, values_tile);
     __syncthreads();  // the values have arrived for all; the keys are no longer read
     if (tile.index < tiles.end_tile)
-      copy_keys(k, arguments, shared, tile.index);
+      copy_keys(k, arguments, shared, tile.index, 0);
     commit_copies();
     accumulate_output(v, at, probabilities, sums);
   }
@@ -284,7 +284,7 @@ __device__ __forceinline__ void process_shared_tiles(SharedStorage& shared,
   FoundTile tile = walk.find(arguments, work, tiles, tiles.first_tile);
   int buffer = 0;
   if (tile.index < tiles.end_tile)
-    copy_keys(shared.elements + first_key_element, arguments, shared, tile.index);
+    copy_keys(shared.elements + first_key_element, arguments, shared, tile.index, 0);
   commit_copies();
   while (tile.index < tiles.end_tile) {
     const FoundTile next = walk.find(arguments, work, tiles, tile.index + 1);
@@ -294,11 +294,11 @@ __device__ __forceinline__ void process_shared_tiles(SharedStorage& shared,
     __syncthreads();  // this tile has arrived for all; the one before is no longer read
     if (next.index < tiles.end_tile) {
       copy_keys(shared.elements + first_key_element + (buffer ^ 1) * key_elements, arguments,
-                shared, next.index);
+                shared, next.index, buffer ^ 1);
     }
     commit_copies();
     Probabilities probabilities;
-    compute_probabilities(arguments, shared, k, at, tile, sums, probabilities);
+    compute_probabilities(arguments, shared, k, at, tile, buffer, sums, probabilities);
     accumulate_output(k, at, probabilities, sums);
     tile = next;
     buffer ^= 1;

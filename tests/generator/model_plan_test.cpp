@@ -284,7 +284,7 @@ TEST_CASE("an fp8 cache brings scales for what is read from the cache and nothin
   CHECK(sparse.planned[1].descriptor.dtype_kv == DataType::bf16);
 }
 
-TEST_CASE("over an fp8 cache the planned prefill is served, and decode refused by the cache's type") {
+TEST_CASE("over an fp8 cache the planned prefill is served, decode refused by the cache's type") {
   PlanOptions options;
   options.dtype_kv = DataType::fp8_e4m3;
   const ModelPlan plan = plan_model(llama_with(""), options);

@@ -147,7 +147,7 @@ TEST_CASE("scales that are not given are 1, whatever their grain") {
   }
 }
 
-TEST_CASE("each bad tensor of scales is named with its rule") {
+TEST_CASE("each bad tensor of scales per token is named with its rule") {
   PrefillCase tokens = in_fp8(ragged(), ScaleGrain::per_token);
   tokens.call.q_scales = scales_of({50, 8}, 22);
   tokens.call.k_scales = scales_of({70, 2}, 20);
@@ -184,6 +184,9 @@ TEST_CASE("each bad tensor of scales is named with its rule") {
            [](PrefillCall& c) { c.out_scale = scales_of({1}, 24); }},
       },
       tokens);
+}
+
+TEST_CASE("each bad tensor of scales of another grain is named with its rule") {
   PrefillCase blocks = in_fp8(paged(KvLayoutTag::nhd), ScaleGrain::per_block);
   blocks.call.k_scales = scales_of({9, 16, 2, 3}, 20);
   check_bad_prefills(

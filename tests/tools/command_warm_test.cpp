@@ -34,7 +34,8 @@ TEST_CASE("warming an unknown preset or target is wrong usage that names what th
 
 TEST_CASE("a model whose descriptors are all refused ends with 3 and every reason") {
   const TemporaryDirectory cache;
-  const CommandOutput output = run_attnjit(warm(cache, "llama-3.1-8b --kv-dtype fp8_e4m3"));
+  const CommandOutput output =
+      run_attnjit(warm(cache, "llama-3.1-8b --dtype fp16 --kv-dtype fp8_e4m3"));
   CHECK(output.exit_code == 3);
   CHECK(holds(output.out, "refused: decode, layers 0-31, "));
   CHECK(holds(output.out, "refused: prefill, layers 0-31, "));

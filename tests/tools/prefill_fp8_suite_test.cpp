@@ -119,7 +119,9 @@ TEST_CASE("the check writes scales where the runtime tells the kernel to find th
           checked_strides(descriptor, query_scale_shape(prefill_case), call.q_scales);
       CHECK(is_same(told.batch, written.batch, prefill_case.batch()));
       CHECK(told.token == written.row);
-      CHECK(is_same(told.head, written.head, descriptor.num_q_heads));
+      const bool is_per_head = descriptor.scales_q == ScaleGrain::per_head;  // those of keys
+      CHECK(is_same(told.head, written.head,
+                    is_per_head ? descriptor.num_kv_heads : descriptor.num_q_heads));
     }
   }
 }

@@ -169,33 +169,28 @@ void draw_prefill(FuzzRandom& random, AttentionDescriptor& descriptor) {
   }
 }
 
-ScaleGrain draw_grain(FuzzRandom& random, DataType type) {
-  using enum ScaleGrain;
-  return size_bytes(type) == 1 ? random.pick({none, per_tensor, per_head, per_token, per_block})
-                               : none;
-}
-
-// Of a prefill, which may read and write fp8: its own types and scales, with half of the
-// descriptors.
-void draw_fp8(FuzzRandom& random, AttentionDescriptor& descriptor) {
+// Of a prefill, which may read and write fp8. What is stored is dealt, as masks are: of four
+// descriptors two have q, k and v of 16 bits, one an fp8 k and v, one an fp8 q too. Of as many as
+// meet all masks, those of each operation meet all grains.
+void deal_fp8(FuzzRandom& random, std::uint64_t number, AttentionDescriptor& descriptor) {
   using enum DataType;
-  if (descriptor.operation == Operation::decode || random.one_in(2)) {
+  using enum ScaleGrain;
+  constexpr std::array grains = {none, per_tensor, per_head, per_token, per_block};
+  descriptor.dtype_out = random.pick({descriptor.dtype_q, bf16, fp16, fp8_e4m3, fp8_e5m2});
+  if (size_bytes(descriptor.dtype_out) == 1 && random.one_in(2)) {
+    descriptor.scales_out = per_tensor;
+  }
+  if (number % 4 < 2) {
     return;
   }
-  if (descriptor.dtype_q == bf16) {
-    descriptor.dtype_q = random.pick({bf16, fp8_e4m3});
-    descriptor.dtype_kv = descriptor.dtype_q == bf16
-                              ? random.pick({bf16, fp8_e4m3, fp8_e4m3, fp8_e5m2})
-                              : random.pick({fp8_e4m3, fp8_e4m3, fp8_e5m2});
+  descriptor.dtype_kv = random.pick({fp8_e4m3, fp8_e4m3, fp8_e5m2});
+  descriptor.scales_kv = grains.at(number / 9 % grains.size());
+  descriptor.dtype_q = bf16;
+  if (number % 4 == 3) {
+    descriptor.dtype_q = fp8_e4m3;
+    descriptor.scales_q = grains.at(number / 5 % grains.size());
   }
-  descriptor.dtype_out = random.pick({bf16, bf16, fp16, fp8_e4m3, fp8_e5m2});
-  descriptor.scales_q = draw_grain(random, descriptor.dtype_q);
-  descriptor.scales_kv = draw_grain(random, descriptor.dtype_kv);
-  if (size_bytes(descriptor.dtype_out) == 1 && random.one_in(2)) {
-    descriptor.scales_out = ScaleGrain::per_tensor;
-  }
-  if (descriptor.scales_q == ScaleGrain::per_block ||
-      descriptor.scales_kv == ScaleGrain::per_block) {
+  if (descriptor.scales_q == per_block || descriptor.scales_kv == per_block) {
     descriptor.scale_block = random.pick({8, 16, 40, 64, 64, 128, 128, 256, 600});
   }
 }
@@ -223,7 +218,9 @@ AttentionDescriptor make_fuzz_descriptor(std::uint64_t seed, std::uint64_t numbe
   } else {
     draw_prefill(random, descriptor);
   }
-  draw_fp8(random, descriptor);
+  if (descriptor.operation != Operation::decode) {
+    deal_fp8(random, number + seed, descriptor);
+  }
   if (descriptor.dtype_out == DataType::fp16 && descriptor.score_modifier == ScoreModifier::alibi) {
     descriptor.has_sinks = false;  // fp16 holds nothing of far keys beside a sink
   }

@@ -56,12 +56,14 @@ void spoil_dtype_q(FuzzRandom& random, Descriptor& d) {
       random.pick({fp32, is_decode(d) ? fp8_e4m3 : fp8_e5m2, fp8_e5m2, uint8, int32, int64});
 }
 
-// Of prefill fp8 goes with a q of bf16 or fp8.
+// Of prefill fp8 goes with a q of bf16 or fp8. Scales go with what had them.
 void spoil_dtype_kv(FuzzRandom& random, Descriptor& d) {
   const bool may_be_fp8 = !is_decode(d) && d.dtype_q != DataType::fp16;
   do {
     d.dtype_kv = draw_other_type(random, d.dtype_q);
   } while (may_be_fp8 && is_fp8(d.dtype_kv));
+  d.scales_kv = ScaleGrain::none;
+  d.scale_block = d.scales_q == ScaleGrain::per_block ? d.scale_block : 0;
 }
 
 // Of prefill anything that can be computed with is one.
@@ -217,7 +219,7 @@ void spoil_scale_block(FuzzRandom& random, Descriptor& d) {
       d.scale_block > 0 ? random.pick({0, -8, -64, 4, 12, 100}) : random.pick({-8, 1, 8, 64, 128});
 }
 
-// Token-sparse attention with all that it needs.
+// Token-sparse attention with all that it needs, over the layout that there is.
 void spoil_operation(FuzzRandom& random, Descriptor& d) {
   d.operation = is_paged(d) ? Operation::sparse_mla_decode : Operation::sparse_mla_prefill;
   d.sparsity = Sparsity::token;
@@ -234,12 +236,12 @@ void cast(FuzzRandom& random, Descriptor& d) {
 
 struct Spoiler {
   void (*spoil)(FuzzRandom&, Descriptor&);
-  std::array<std::string_view, 3> fields;  // that it changes; a rule about one of them is broken
+  std::array<std::string_view, 4> fields;  // that it changes; a rule about one of them is broken
 };
 
 constexpr std::array spoilers = {
     Spoiler{spoil_dtype_q, {"dtype_q"}},
-    Spoiler{spoil_dtype_kv, {"dtype_kv"}},
+    Spoiler{spoil_dtype_kv, {"dtype_kv", "scales_kv", "scale_block"}},
     Spoiler{spoil_dtype_out, {"dtype_out"}},
     Spoiler{spoil_head_dim_qk, {"head_dim_qk"}},
     Spoiler{spoil_head_dim_v, {"head_dim_v"}},
@@ -267,7 +269,7 @@ constexpr std::array spoilers = {
     Spoiler{spoil_scales_rope, {"scales_rope"}},
     Spoiler{spoil_scales_out, {"scales_out"}},
     Spoiler{spoil_scale_block, {"scale_block"}},
-    Spoiler{spoil_operation, {"operation", "sparsity", "topk"}},
+    Spoiler{spoil_operation, {"operation", "sparsity", "topk", "kv_layout"}},
     Spoiler{cast<&Descriptor::operation>, {"operation"}},
     Spoiler{cast<&Descriptor::dtype_q>, {"dtype_q"}},
     Spoiler{cast<&Descriptor::kv_layout>, {"kv_layout"}},

@@ -4,7 +4,16 @@
 #include "device/config_types.cuh"
 
 namespace config {
-constexpr DataType dtype = DataType::bf16;  // element type of q, k, v and out
+constexpr DataType dtype = DataType::bf16;  // element type of the products' operands
+constexpr DataType dtype_q = DataType::bf16;  // element type of q; fp8 is converted to dtype
+constexpr DataType dtype_kv = DataType::bf16;  // element type of k and v; fp8 is converted to dtype
+constexpr DataType dtype_rope = DataType::bf16;  // element type of the rope's columns that lie apart
+constexpr DataType dtype_out = DataType::bf16;  // element type of out
+constexpr ScaleGrain scales_q = ScaleGrain::none;  // grain of the scales of q
+constexpr ScaleGrain scales_kv = ScaleGrain::none;  // grain of the scales of k and v
+constexpr ScaleGrain scales_rope = ScaleGrain::none;  // grain of the scales of the rope's columns
+constexpr int scale_block = 0;  // columns that share a scale of grain per_block
+constexpr bool q_rope_apart = false;  // the rope's columns of q are a tensor of their own
 constexpr int head_dim_qk = 192;  // columns of q and k
 constexpr int head_dim_v = 128;  // columns of v and out
 constexpr int q_per_kv = 1;  // query heads that share a kv head; packed into the rows
