@@ -9,23 +9,7 @@
 #include "device/prefill_mask.cuh"
 #include "device/prefill_scales.cuh"
 
-constexpr int fp8_chunk = 8;  // columns that a thread copies and converts at once
-
-// How a value lies in memory, and eight of them.
-template <bool is_byte>
-struct StoredTypes {
-  using Value = Element;
-  using Chunk = uint4;
-};
-template <>
-struct StoredTypes<true> {
-  using Value = unsigned char;
-  using Chunk = uint2;
-};
-template <DataType type>
-using Stored = typename StoredTypes<is_fp8<type>>::Value;
-template <DataType type>
-using Chunk = typename StoredTypes<is_fp8<type>>::Chunk;
+constexpr int fp8_chunk = 8;  // columns that a thread converts at once
 
 // Eight codes to eight 16-bit values, `scale` times what they stand for.
 template <DataType type, bool is_scaled>

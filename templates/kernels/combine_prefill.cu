@@ -4,8 +4,8 @@
 #include "kernel_config.cuh"
 
 #include "device/attention_sink.cuh"
-#include "device/fp8_numeric.cuh"
 #include "device/numeric_types.cuh"
+#include "device/output_element.cuh"
 #include "device/prefill_splits.cuh"
 #include "device/prefill_work.cuh"
 #include "device/softmax_math.cuh"
@@ -31,17 +31,6 @@ __device__ __forceinline__ float warp_total(float value) {
   for (int step = 16; step > 0; step /= 2)
     value += __shfl_xor_sync(0xffffffffu, value, step);
   return value;
-}
-
-using Output = Stored<config::dtype_out>;
-
-__device__ __forceinline__ void store_pair(Output* place, float low, float high) {
-  if constexpr (is_fp8<config::dtype_out>) {
-    *reinterpret_cast<unsigned short*>(place) =
-        static_cast<unsigned short>(pack_fp8_pair<config::dtype_out>(low, high));
-  } else {
-    *reinterpret_cast<unsigned*>(place) = pack_pair<config::dtype_out>(low, high);
-  }
 }
 
 // Lane i has the factor of part i: there are at most 32.

@@ -10,9 +10,9 @@
 
 #include "device/async_copy.cuh"
 #include "device/attention_sink.cuh"
-#include "device/fp8_numeric.cuh"
 #include "device/mma_sm80.cuh"
 #include "device/opaque_value.cuh"
+#include "device/output_element.cuh"
 #include "device/prefill_block.cuh"
 #include "device/prefill_mask.cuh"
 #include "device/prefill_softmax.cuh"
@@ -144,18 +144,6 @@ __device__ __forceinline__ void accumulate_output(const Element* v, const Positi
                                            values[3]);
       }
     }
-  }
-}
-
-using Output = Stored<config::dtype_out>;
-using OutputChunk = Chunk<config::dtype_out>;  // of 8 columns
-
-__device__ __forceinline__ void store_pair(Output* place, float low, float high) {
-  if constexpr (is_fp8<config::dtype_out>) {
-    *reinterpret_cast<unsigned short*>(place) =
-        static_cast<unsigned short>(pack_fp8_pair<config::dtype_out>(low, high));
-  } else {
-    *reinterpret_cast<unsigned*>(place) = pack_pair<config::dtype_out>(low, high);
   }
 }
 
