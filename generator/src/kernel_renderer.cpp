@@ -35,6 +35,9 @@ std::string_view type_name(MaskKind) {
 std::string_view type_name(ScoreModifier) {
   return "ScoreModifier";
 }
+std::string_view type_name(KvEncoding) {
+  return "KvEncoding";
+}
 std::string_view type_name(KvCopy) {
   return "KvCopy";
 }

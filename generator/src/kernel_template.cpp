@@ -32,6 +32,10 @@ KernelTemplate template_for(const PrefillConfig& config) {
   return {"prefill_sm80", KernelRole::prefill, config.num_warps * 32, config.shared_memory_bytes};
 }
 
+KernelTemplate template_for(const SparseMlaConfig& config) {
+  return {"sparse_mla_sm80", KernelRole::sparse, config.num_warps * 32, config.shared_memory_bytes};
+}
+
 KernelTemplate template_for(const AppendKvCacheConfig& config) {
   return {"append_kv_cache", KernelRole::append, config.num_threads, 0};
 }

@@ -1,4 +1,4 @@
-// cp.async: 16-byte copies from global to shared memory that bypass registers and L1. PTX ISA
+// cp.async: copies from global to shared memory that bypass registers and, of 16 bytes, L1. PTX ISA
 // 9.7.9.25.3, "Non-bulk copy".
 #pragma once
 
@@ -12,7 +12,14 @@ __device__ __forceinline__ void copy_async_16(void* destination, const void* sou
                : "memory");
 }
 
-// The same to an address in shared memory.
+// The same of 8 bytes, which go through L1.
+__device__ __forceinline__ void copy_async_8(void* destination, const void* source, bool valid) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_address(destination)),
+               "l"(source), "r"(valid ? 8 : 0)
+               : "memory");
+}
+
+// Of 16 bytes to an address in shared memory.
 __device__ __forceinline__ void copy_async_16(unsigned destination, const void* source,
                                               bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source),

@@ -18,5 +18,6 @@ enum class MaskKind {
   materialized_bits
 };
 enum class ScoreModifier { none, softcap, alibi };
+enum class KvEncoding { plain, fp8_656, fp8_584 };
 enum class KvCopy { tensor, gather };
 enum class PartialOrder { rows, accumulators, transposed };

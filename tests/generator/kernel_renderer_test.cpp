@@ -252,12 +252,13 @@ TEST_CASE("the enumerators of the device code are named as the generator names t
   check_device_enumerators<ValueSource>("ValueSource");
   check_device_enumerators<MaskKind>("MaskKind");
   check_device_enumerators<ScoreModifier>("ScoreModifier");
+  check_device_enumerators<KvEncoding>("KvEncoding");
   check_device_enumerators<KvCopy>("KvCopy");
   check_device_enumerators<PartialOrder>("PartialOrder");
   const std::string types = TemplateLibrary::embedded().text("device/config_types.cuh");
   const std::regex declaration("enum class");
   CHECK(std::distance(std::sregex_iterator(types.begin(), types.end(), declaration),
-                      std::sregex_iterator()) == 6);
+                      std::sregex_iterator()) == 7);
 }
 
 }  // namespace
