@@ -14,6 +14,10 @@ const check::PrefillCase& problem_of(const check::PrefillSuiteCase& suite_case) 
   return suite_case.prefill_case;
 }
 
+const check::SparseMlaCase& problem_of(const check::SparseMlaSuiteCase& suite_case) {
+  return suite_case.sparse_case;
+}
+
 template <typename Illegal>
 const Illegal& problem_of(const RefusalCase<Illegal>& refusal_case) {
   return refusal_case.illegal;
@@ -27,9 +31,17 @@ int longest_query(const check::PrefillCase& prefill_case) {
   return *std::max_element(prefill_case.q_lens.begin(), prefill_case.q_lens.end());
 }
 
+int longest_query(const check::SparseMlaCase& sparse_case) {
+  return sparse_case.seqlen_q;
+}
+
 template <typename Case>
 int count_requests(const Case& suite_case) {
   return problem_of(suite_case).batch();
+}
+
+int count_requests(const check::SparseMlaSuiteCase& suite_case) {
+  return suite_case.sparse_case.batch;
 }
 
 template <typename Illegal>
@@ -60,6 +72,8 @@ std::string_view to_string(CheckSuite suite) {
       return "decode";
     case CheckSuite::prefill:
       return "prefill";
+    case CheckSuite::sparse:
+      return "sparse";
     case CheckSuite::all:
       return "all";
   }
@@ -68,18 +82,23 @@ std::string_view to_string(CheckSuite suite) {
 
 std::vector<CheckCase> cases_of_suite(CheckSuite suite) {
   std::vector<CheckCase> cases;
-  if (suite != CheckSuite::prefill) {
+  const bool is_all = suite == CheckSuite::all;
+  if (is_all || suite == CheckSuite::decode) {
     append(cases, check::decode_suite());
   }
-  if (suite != CheckSuite::decode) {
+  if (is_all || suite == CheckSuite::prefill) {
     append(cases, check::prefill_suite());
+  }
+  if (is_all || suite == CheckSuite::sparse) {
+    append(cases, check::sparse_mla_suite());
   }
   return cases;
 }
 
 bool runs_kernels(const CheckCase& check_case) {
   return std::holds_alternative<check::SuiteCase>(check_case) ||
-         std::holds_alternative<check::PrefillSuiteCase>(check_case);
+         std::holds_alternative<check::PrefillSuiteCase>(check_case) ||
+         std::holds_alternative<check::SparseMlaSuiteCase>(check_case);
 }
 
 const std::string& group_of(const CheckCase& check_case) {

@@ -9,6 +9,7 @@
 #include "illegal_calls.hpp"
 #include "illegal_descriptors.hpp"
 #include "prefill_suite.hpp"
+#include "sparse_mla_suite.hpp"
 
 namespace attnjit {
 
@@ -20,13 +21,13 @@ struct RefusalCase {
 };
 
 using CheckCase =
-    std::variant<check::SuiteCase, check::PrefillSuiteCase, RefusalCase<check::IllegalDescriptor>,
-                 RefusalCase<check::IllegalCall>>;
+    std::variant<check::SuiteCase, check::PrefillSuiteCase, check::SparseMlaSuiteCase,
+                 RefusalCase<check::IllegalDescriptor>, RefusalCase<check::IllegalCall>>;
 
 // Whether the case runs kernels.
 bool runs_kernels(const CheckCase& check_case);
 
-enum class CheckSuite { decode, prefill, all };
+enum class CheckSuite { decode, prefill, sparse, all };
 std::string_view to_string(CheckSuite);
 
 std::vector<CheckCase> cases_of_suite(CheckSuite suite);

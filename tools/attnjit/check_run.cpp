@@ -14,10 +14,26 @@
 #include "command.hpp"
 #include "decode_checker.hpp"
 #include "prefill_checker.hpp"
+#include "sparse_mla_checker.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
 namespace {
+
+bool is_token_sparse(const AttentionDescriptor& descriptor) {
+  return descriptor.operation == Operation::sparse_mla_decode ||
+         descriptor.operation == Operation::sparse_mla_prefill;
+}
+
+void prepare(AttentionRuntime& runtime, int device, const AttentionDescriptor& descriptor) {
+  if (descriptor.operation == Operation::decode) {
+    runtime.prepare_decode(descriptor, device);
+  } else if (is_token_sparse(descriptor)) {
+    runtime.prepare_sparse_mla(descriptor, device);
+  } else {
+    runtime.prepare_prefill(descriptor, device);
+  }
+}
 
 // Compiles what the cases need on all cores; an error surfaces again, with its case, when that
 // runs.
@@ -36,11 +52,7 @@ void prepare_all(AttentionRuntime& runtime, int device, const std::vector<CheckC
   const auto work = [&] {
     for (std::size_t i = next++; i < descriptors.size(); i = next++) {
       try {
-        if (descriptors[i].operation == Operation::decode) {
-          runtime.prepare_decode(descriptors[i], device);
-        } else {
-          runtime.prepare_prefill(descriptors[i], device);
-        }
+        prepare(runtime, device, descriptors[i]);
       } catch (const std::exception&) {
         continue;
       }
@@ -52,14 +64,18 @@ void prepare_all(AttentionRuntime& runtime, int device, const std::vector<CheckC
   }
 }
 
-// One of each operation; both share the runtime's kernels. A refusal needs neither.
+// One of each operation; all share the runtime's kernels. A refusal needs none.
 struct Checkers {
   check::DecodeChecker decode;
   check::PrefillChecker prefill;
+  check::SparseMlaChecker sparse_mla;
 
   check::CheckResult check(const check::SuiteCase& suite_case) { return decode.check(suite_case); }
   check::CheckResult check(const check::PrefillSuiteCase& suite_case) {
     return prefill.check(suite_case);
+  }
+  check::CheckResult check(const check::SparseMlaSuiteCase& suite_case) {
+    return sparse_mla.check(suite_case.sparse_case);
   }
   template <typename Illegal>
   check::CheckResult check(const RefusalCase<Illegal>& refusal_case) {
@@ -84,6 +100,10 @@ std::vector<CheckCase> step_cases(const std::vector<AttentionDescriptor>& descri
                                   int seqlen_kv) {
   std::vector<CheckCase> cases;
   for (const AttentionDescriptor& descriptor : descriptors) {
+    if (is_token_sparse(descriptor)) {
+      cases.emplace_back(check::sparse_mla_step(descriptor, batch));
+      continue;
+    }
     check::SuiteCase suite_case;
     suite_case.group = "decode step";
     suite_case.decode_case.descriptor = descriptor;
@@ -120,7 +140,8 @@ CheckReport run_cases(AttentionRuntime& runtime, int device, const std::vector<C
   print_message("preparing the kernels of {} cases\n", cases.size());
   prepare_all(runtime, device, cases);
   Checkers checkers = {check::DecodeChecker(runtime, device),
-                       check::PrefillChecker(runtime, device)};
+                       check::PrefillChecker(runtime, device),
+                       check::SparseMlaChecker(runtime, device)};
   std::string group;
   for (const CheckCase& check_case : cases) {
     if (group_of(check_case) != group) {

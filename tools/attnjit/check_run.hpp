@@ -24,7 +24,7 @@ struct CheckReport {
 };
 
 // One decode step for each descriptor: `batch` requests of mixed lengths up to `seqlen_kv`, an
-// empty one among them if there are several.
+// empty one among them if there are several; of token-sparse ones, over the descriptor's topk.
 std::vector<CheckCase> step_cases(const std::vector<AttentionDescriptor>& descriptors, int batch,
                                   int seqlen_kv);
 
