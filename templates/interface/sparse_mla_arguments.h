@@ -48,8 +48,9 @@ struct SparseMlaArguments {
 
 // Bytes from the pool's data to a token's row; -1 if the index names none.
 ATTNJIT_HOST_DEVICE constexpr long long token_offset(const TokenPool& pool, int index) {
-  if (index < 0 || index >= pool.num_tokens)
+  if (index < 0 || index >= pool.num_tokens) {
     return -1;
+  }
   return index / pool.page_size * pool.page_stride + index % pool.page_size * pool.row_stride;
 }
 

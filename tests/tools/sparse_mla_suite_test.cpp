@@ -165,16 +165,17 @@ TEST_CASE("named tokens lie where the kernel looks for them, and stand for their
     for (const bool has_page_gaps : {false, true}) {
       const SparseMlaCase sparse_case = example_case(encoding, has_page_gaps);
       const Contents contents = contents_of(sparse_case, sparse_case.pool);
-      const int columns = sparse_case.descriptor.head_dim_qk;
+      const auto columns = static_cast<std::size_t>(sparse_case.descriptor.head_dim_qk);
       int errors = 0;
       int num_named = 0;
       for (int token = 0; token < static_cast<int>(contents.pool.rows.size()); ++token) {
         const int row = contents.pool.rows[static_cast<std::size_t>(token)];
         num_named += row >= 0 ? 1 : 0;
-        for (int column = 0; column < columns && row >= 0; ++column) {
+        for (std::size_t column = 0; column < columns && row >= 0; ++column) {
           const double value =
-              contents.pool.values[static_cast<std::size_t>(row * columns + column)];
-          const double read = column_value(sparse_case, contents.pool, token, column);
+              contents.pool.values[static_cast<std::size_t>(row) * columns + column];
+          const double read =
+              column_value(sparse_case, contents.pool, token, static_cast<int>(column));
           errors += std::abs(value - read) <= std::abs(read) * 0x1p-8 ? 0 : 1;
         }
       }

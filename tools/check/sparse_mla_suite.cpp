@@ -69,7 +69,7 @@ SparseMlaCase& add(Suite& suite, const std::string& group, const AttentionDescri
   sparse_case.pool.page_size = std::max(1, descriptor.page_size);
   sparse_case.has_page_gaps = suite.size() % 2 == 0;
   sparse_case.seed = suite.size() * 10 + 1;
-  suite.push_back({group, std::move(sparse_case)});
+  suite.push_back({group, sparse_case});
   return suite.back().sparse_case;
 }
 
@@ -223,7 +223,7 @@ SparseMlaSuiteCase sparse_mla_step(const AttentionDescriptor& descriptor, int ba
   sparse_case.seqlen_q = is_prefill(descriptor) ? 1 : std::max(1, descriptor.max_seqlen_q);
   sparse_case.pool = {
       .topk = topk, .num_tokens = 2 * topk, .page_size = std::max(1, descriptor.page_size)};
-  return {"token-sparse step", std::move(sparse_case)};
+  return {"token-sparse step", sparse_case};
 }
 
 }  // namespace attnjit::check
