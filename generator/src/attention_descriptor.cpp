@@ -144,6 +144,18 @@ std::string_view to_string(Sparsity value) {
   return "";
 }
 
+std::string_view to_string(KvEncoding value) {
+  switch (value) {
+    case KvEncoding::plain:
+      return "plain";
+    case KvEncoding::fp8_656:
+      return "fp8_656";
+    case KvEncoding::fp8_584:
+      return "fp8_584";
+  }
+  return "";
+}
+
 std::string_view to_string(ScaleGrain value) {
   switch (value) {
     case ScaleGrain::none:

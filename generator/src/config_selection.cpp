@@ -12,6 +12,7 @@
 #include "interface/decode_schedule.h"
 #include "prefill_selection.hpp"
 #include "shared_memory_plan.hpp"
+#include "sparse_mla_selection.hpp"
 #include "tuning_knobs.hpp"
 
 namespace attnjit {
@@ -346,6 +347,10 @@ std::vector<KernelConfig> select_configs(const AttentionDescriptor& descriptor,
   }
   if (descriptor.operation == Operation::append_kv_cache) {
     return {select_append(descriptor)};
+  }
+  if (descriptor.operation == Operation::sparse_mla_decode ||
+      descriptor.operation == Operation::sparse_mla_prefill) {
+    return {select_sparse_mla(descriptor, device)};
   }
   const TunedRow* row = find_tuned_row(descriptor, device);
   return row != nullptr ? configure_tuned(descriptor, device, *row)

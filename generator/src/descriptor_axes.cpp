@@ -218,6 +218,7 @@ std::vector<DescriptorAxis> descriptor_axes(std::span<const DescriptorRule> lega
           pages_axis(),
           masks_axis(),
           enumerator_axis("dtype_mask", &Call::dtype_mask),
+          enumerator_axis("kv_encoding", &Call::kv_encoding),
           enumerator_axis("value_source", &Call::value_source),
           head_dim_pairs_axis(),
           head_ratio_axis(),

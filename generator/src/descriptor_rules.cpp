@@ -49,6 +49,10 @@ bool is_token_sparse(Operation operation) {
   return operation == Operation::sparse_mla_decode || operation == Operation::sparse_mla_prefill;
 }
 
+bool is_encoded(D d) {
+  return d.kv_encoding != KvEncoding::plain;
+}
+
 bool is_materialized(MaskKind mask) {
   return mask == MaskKind::materialized_bool || mask == MaskKind::materialized_additive ||
          mask == MaskKind::materialized_bits;
@@ -160,11 +164,14 @@ const std::array legality = {
     DescriptorRule{"kv_layout_tag",
                    "must be nhd or hnd (paged), thd (ragged), bshd or bhsd (dense)",
                    "name the order in which the memory lies", [](D d) { return !tag_fits(d); }},
-    DescriptorRule{"page_size", "must be between 1 and 256 if kv_layout is paged",
+    DescriptorRule{"page_size",
+                   "must be between 1 and 256 if kv_layout is paged; any positive number for "
+                   "sparse_mla_decode",
                    "re-page the cache, or view a larger page as several",
                    [](D d) {
+                     const bool is_bounded = d.operation != Operation::sparse_mla_decode;
                      return d.kv_layout == KvLayout::paged &&
-                            (d.page_size < 1 || d.page_size > 256);
+                            (d.page_size < 1 || (is_bounded && d.page_size > 256));
                    }},
     DescriptorRule{"page_size", "must be 0 unless kv_layout is paged", "remove page_size",
                    [](D d) { return d.kv_layout != KvLayout::paged && d.page_size != 0; }},
@@ -199,9 +206,9 @@ const std::array legality = {
         "sparsity", "must be token for the token-sparse operations, and for no other",
         "choose the operation that fits the sparsity",
         [](D d) { return is_token_sparse(d.operation) != (d.sparsity == Sparsity::token); }},
-    DescriptorRule{"topk", "must be positive if sparsity is token, else 0",
+    DescriptorRule{"topk", "must not be negative, and 0 unless sparsity is token",
                    "give the keys per query, or remove topk",
-                   [](D d) { return d.sparsity == Sparsity::token ? d.topk < 1 : d.topk != 0; }},
+                   [](D d) { return d.sparsity == Sparsity::token ? d.topk < 0 : d.topk != 0; }},
     DescriptorRule{"sparsity_block", "must be 16 to 128 if sparsity is block, else 0",
                    "give the block of the sparse layout in tokens, or remove it",
                    [](D d) {
@@ -234,29 +241,54 @@ const std::array legality = {
                      return has_block_scales(d) ? d.scale_block < 8 || d.scale_block % 8 != 0
                                                 : d.scale_block != 0;
                    }},
+    DescriptorRule{"kv_layout", "must be ragged for sparse_mla_prefill",
+                   "name the layout of kv [s_kv, 1, head_dim_qk]; sparse_mla_decode reads pages",
+                   [](D d) {
+                     return d.operation == Operation::sparse_mla_prefill &&
+                            d.kv_layout != KvLayout::ragged;
+                   }},
+    DescriptorRule{"num_kv_heads", "must be 1 for the token-sparse operations",
+                   "set num_kv_heads to 1: all query heads read one row of latents",
+                   [](D d) { return is_token_sparse(d.operation) && d.num_kv_heads > 1; }},
+    DescriptorRule{"value_source", "must be prefix_of_k for the token-sparse operations",
+                   "set value_source to prefix_of_k",
+                   [](D d) {
+                     return is_token_sparse(d.operation) &&
+                            d.value_source != ValueSource::prefix_of_k;
+                   }},
+    DescriptorRule{"mask", "must be none for the token-sparse operations",
+                   "set mask to none, and leave hidden tokens out of the indices",
+                   [](D d) { return is_token_sparse(d.operation) && d.mask != MaskKind::none; }},
+    DescriptorRule{"kv_encoding",
+                   "must be plain unless head_dim_qk and head_dim_v are its own: 576/512 of "
+                   "fp8_656, 512/512 of fp8_584",
+                   "set the head dims of the encoding, or remove kv_encoding",
+                   [](D d) {
+                     return is_encoded(d) &&
+                            (d.head_dim_v != 512 ||
+                             d.head_dim_qk != (d.kv_encoding == KvEncoding::fp8_656 ? 576 : 512));
+                   }},
+    DescriptorRule{"dtype_kv", "must be fp8_e4m3 unless kv_encoding is plain",
+                   "set dtype_kv to fp8_e4m3, or remove kv_encoding",
+                   [](D d) { return is_encoded(d) && d.dtype_kv != DataType::fp8_e4m3; }},
+    DescriptorRule{"scales_kv", "must be none unless kv_encoding is plain",
+                   "remove scales_kv: encoded tokens hold their scales",
+                   [](D d) { return is_encoded(d) && d.scales_kv != ScaleGrain::none; }},
 };
 
 const std::array support = {
-    DescriptorRule{"operation",
-                   "only decode, prefill, prefill_kvcache, mla_prefill_rope, append_kv_cache and "
-                   "merge_states are served",
-                   "use one of these",
-                   [](D d) {
-                     return d.operation != Operation::decode && !is_prefill(d.operation) &&
-                            d.operation != Operation::append_kv_cache &&
-                            d.operation != Operation::merge_states;
-                   }},
     DescriptorRule{"dtype_q", "only bf16, fp16 and, by prefill, fp8_e4m3 are served",
                    "cast q to bf16 or fp16",
                    [](D d) {
                      return !is_half(d.dtype_q) &&
                             !(is_prefill(d.operation) && d.dtype_q == DataType::fp8_e4m3);
                    }},
-    DescriptorRule{"dtype_kv", "must equal dtype_q for decode",
+    DescriptorRule{"dtype_kv",
+                   "must equal dtype_q for decode, and for token-sparse MLA of plain tokens",
                    "store the KV cache in the type of q, or use operation prefill_kvcache",
                    [](D d) {
                      return reads_keys(d.operation) && !is_prefill(d.operation) &&
-                            d.dtype_kv != d.dtype_q;
+                            d.dtype_kv != d.dtype_q && !is_encoded(d);
                    }},
     DescriptorRule{"dtype_kv",
                    "must equal dtype_q, or be fp8 under a q of bf16 or fp8_e4m3, for prefill",
@@ -313,6 +345,13 @@ const std::array support = {
         [](D d) {
           return d.scales_out != ScaleGrain::none && d.scales_out != ScaleGrain::per_tensor;
         }},
+    DescriptorRule{
+        "kv_encoding", "only plain is served but by sparse_mla_decode",
+        "store the cache in columns of one type, or name its tokens in indices",
+        [](D d) { return is_encoded(d) && d.operation != Operation::sparse_mla_decode; }},
+    DescriptorRule{"dtype_q", "must be bf16 unless kv_encoding is plain",
+                   "cast q to bf16, the type of an encoded token's rope",
+                   [](D d) { return is_encoded(d) && d.dtype_q == DataType::fp16; }},
 };
 
 }  // namespace

@@ -107,6 +107,15 @@ std::string describe_fields(const CombinePrefillConfig& config) {
                      config.q_per_kv, config.block_m, config.has_sinks ? " sinks" : "");
 }
 
+std::string describe_fields(const SparseMlaConfig& config) {
+  const std::string encoding = config.kv_encoding != KvEncoding::plain
+                                   ? fmt::format(" {}", to_string(config.kv_encoding))
+                                   : std::string();
+  return fmt::format("{}{} {}/{}{} m{} n{} warps {}", to_string(config.dtype), encoding,
+                     config.head_dim_qk, config.head_dim_v, config.has_sinks ? " sinks" : "",
+                     config.block_m, config.block_n, config.num_warps);
+}
+
 std::string describe_fields(const AppendKvCacheConfig& config) {
   return fmt::format("{} to {} {}/{} heads {} page {} threads {}", to_string(config.dtype),
                      to_string(config.dtype_kv), config.head_dim_qk, config.head_dim_v,
@@ -192,6 +201,8 @@ std::string_view to_string(KernelRole role) {
       return "prefill";
     case KernelRole::append:
       return "append";
+    case KernelRole::sparse:
+      return "sparse";
   }
   return "";
 }

@@ -38,6 +38,9 @@ std::string_view type_name(ScoreModifier) {
 std::string_view type_name(ScaleGrain) {
   return "ScaleGrain";
 }
+std::string_view type_name(KvEncoding) {
+  return "KvEncoding";
+}
 std::string_view type_name(KvCopy) {
   return "KvCopy";
 }

@@ -36,6 +36,10 @@ KernelTemplate template_for(const CombinePrefillConfig& config) {
   return {"combine_prefill", KernelRole::combine, config.num_threads, 0};
 }
 
+KernelTemplate template_for(const SparseMlaConfig& config) {
+  return {"sparse_mla_sm80", KernelRole::sparse, config.num_warps * 32, config.shared_memory_bytes};
+}
+
 KernelTemplate template_for(const AppendKvCacheConfig& config) {
   return {"append_kv_cache", KernelRole::append, config.num_threads, 0};
 }

@@ -150,11 +150,11 @@ void set_token_sparse(AttentionDescriptor& descriptor, const ModelLayer& layer, 
   descriptor.operation = Operation::sparse_mla_decode;
   reasons["operation"] = "token-sparse MLA decode";
   set_paged(descriptor, reasons, options);
-  if (is_fp8(options.dtype_kv)) {
-    descriptor.scales_kv = ScaleGrain::per_block;
-    descriptor.scale_block = 128;
-    reasons["scales_kv"] = "an fp8 latent row carries a scale per 128 columns";
-    reasons["scale_block"] = "columns of a latent row that share a scale";
+  if (options.dtype_kv == DataType::fp8_e4m3) {
+    descriptor.kv_encoding = KvEncoding::fp8_656;
+    descriptor.scales_kv = ScaleGrain::none;
+    reasons["kv_encoding"] = "an fp8 latent row holds its rope in bf16 and a scale per 128 columns";
+    reasons.erase("scales_kv");
   }
 }
 

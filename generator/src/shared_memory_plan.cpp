@@ -109,4 +109,19 @@ int shared_memory_bytes(const PrefillConfig& config) {
          staged_bytes(config);
 }
 
+int shared_memory_bytes(const SparseMlaConfig& config) {
+  const bool is_plain = config.kv_encoding == KvEncoding::plain;
+  const int encoded_bytes = config.kv_encoding == KvEncoding::fp8_656 ? 656 : 592;  // a row's
+  const int padded_qk = round_up(config.head_dim_qk, 16);
+  const int padded_v = round_up(config.head_dim_v, 16 * config.column_warps);
+  const int pitch = odd_pitch(std::max(padded_qk, padded_v));
+  const int keys = config.block_n * (is_plain ? 2 : 1);
+  const int elements =
+      std::max((config.block_m + keys) * pitch, config.block_m * odd_pitch(padded_v));
+  const int encoded = is_plain ? 0 : config.block_n * encoded_bytes;
+  const int places = 2 * config.block_n * 16;
+  const int valid = 4 * config.block_n / 32 * 4;
+  return round_up(elements * size_bytes(config.dtype) + encoded + places + valid, 16);
+}
+
 }  // namespace attnjit

@@ -18,4 +18,7 @@ int shared_memory_bytes(const SeesawDecodeConfig& config);
 // Of kernels/prefill_sm80.cu; reads all fields but shared_memory_bytes.
 int shared_memory_bytes(const PrefillConfig& config);
 
+// Of kernels/sparse_mla_sm80.cu; reads all fields but shared_memory_bytes.
+int shared_memory_bytes(const SparseMlaConfig& config);
+
 }  // namespace attnjit

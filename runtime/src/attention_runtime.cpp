@@ -43,6 +43,7 @@ struct AttentionRuntime::State {
   PreparedKernels<MergeStatesConfig> merges;
   PreparedKernels<AppendKvCacheConfig> appends;
   std::map<Key, std::shared_ptr<const PreparedPrefill>> prefills;
+  PreparedKernels<SparseMlaConfig> sparse_mlas;
   std::map<std::string, std::shared_ptr<LoadedCubin>> cubins;  // by key digest
 
   // Null if there is none.
@@ -214,6 +215,23 @@ std::shared_ptr<const PreparedAppend> AttentionRuntime::prepare_append(
   }
   refuse_capture(descriptor, device, stream, "prepare_append");
   return prepare_append(descriptor, device);
+}
+
+std::shared_ptr<const PreparedSparseMla> AttentionRuntime::prepare_sparse_mla(
+    const AttentionDescriptor& descriptor, int device) {
+  if (descriptor.operation != Operation::sparse_mla_prefill) {
+    require_operation(descriptor, Operation::sparse_mla_decode);
+  }
+  return state_->prepare(state_->sparse_mlas, descriptor, device);
+}
+
+std::shared_ptr<const PreparedSparseMla> AttentionRuntime::prepare_sparse_mla(
+    const AttentionDescriptor& descriptor, int device, CUstream_st* stream) {
+  if (auto ready = state_->find(state_->sparse_mlas, descriptor, device)) {
+    return ready;
+  }
+  refuse_capture(descriptor, device, stream, "prepare_sparse_mla");
+  return prepare_sparse_mla(descriptor, device);
 }
 
 }  // namespace attnjit

@@ -20,7 +20,7 @@ __device__ __forceinline__ void copy_async_16(unsigned destination, const void* 
                : "memory");
 }
 
-// The same of 8 bytes, and of 4.
+// The same of 8 bytes, and of 4, through L1.
 __device__ __forceinline__ void copy_async_8(void* destination, const void* source, bool valid) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_address(destination)),
                "l"(source), "r"(valid ? 8 : 0)

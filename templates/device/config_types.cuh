@@ -19,5 +19,6 @@ enum class MaskKind {
 };
 enum class ScoreModifier { none, softcap, alibi };
 enum class ScaleGrain { none, per_tensor, per_head, per_token, per_block };
+enum class KvEncoding { plain, fp8_656, fp8_584 };
 enum class KvCopy { tensor, gather };
 enum class PartialOrder { rows, accumulators, transposed };

@@ -3,7 +3,6 @@
 
 #include "device/numeric_types.cuh"
 #include "device/prefill_block.cuh"
-#include "device/prefill_scales.cuh"
 #include "device/softmax_math.cuh"
 
 // Over the four lanes of a row.
@@ -52,24 +51,18 @@ __device__ __forceinline__ void update_softmax(Scores& scores, float scale, Accu
   }
 }
 
-// Rounds the probabilities of all keys, times the scales of their values: the threads that hold
-// them are those that a product wants them from.
-__device__ __forceinline__ void pack_probabilities(const SharedScales& scales, int buffer,
-                                                   const Position& at, const Scores& scores,
+// Rounds the probabilities of all keys: the threads that hold them are those that a product wants
+// them from.
+__device__ __forceinline__ void pack_probabilities(const Scores& scores,
                                                    Probabilities& probabilities) {
 #pragma unroll
-  for (int j = 0; j < key_tiles; ++j) {
-    float factors[2] = {1.0f, 1.0f};
-    if constexpr (has_key_scales) {
-      factors[0] = value_scale(scales, buffer, j * 8 + at.lane % 4 * 2);
-      factors[1] = value_scale(scales, buffer, j * 8 + at.lane % 4 * 2 + 1);
-    }
+  for (int i = 0; i < row_tiles; ++i) {
 #pragma unroll
-    for (int i = 0; i < row_tiles; ++i) {
+    for (int j = 0; j < key_tiles; ++j) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        probabilities[j / 2][i][j % 2 * 2 + half] = pack_pair<config::dtype>(
-            scores[i][j][half * 2] * factors[0], scores[i][j][half * 2 + 1] * factors[1]);
+        probabilities[j / 2][i][j % 2 * 2 + half] =
+            pack_pair<config::dtype>(scores[i][j][half * 2], scores[i][j][half * 2 + 1]);
       }
     }
   }

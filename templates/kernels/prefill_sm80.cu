@@ -10,11 +10,11 @@
 
 #include "device/async_copy.cuh"
 #include "device/attention_sink.cuh"
-#include "device/mma_sm80.cuh"
 #include "device/opaque_value.cuh"
 #include "device/output_element.cuh"
 #include "device/prefill_block.cuh"
 #include "device/prefill_mask.cuh"
+#include "device/prefill_products.cuh"
 #include "device/prefill_softmax.cuh"
 #include "device/prefill_splits.cuh"
 #include "device/prefill_tiles.cuh"
@@ -26,52 +26,6 @@
 using namespace attnjit::kernel_interface;
 
 namespace {
-
-__device__ __forceinline__ void reset(Accumulators& sums) {
-#pragma unroll
-  for (int i = 0; i < row_tiles; ++i) {
-#pragma unroll
-    for (int j = 0; j < value_tiles; ++j) {
-#pragma unroll
-      for (int c = 0; c < 4; ++c)
-        sums.out[i][j][c] = 0.0f;
-    }
-    sums.row_max[i][0] = sums.row_max[i][1] = negative_infinity();
-    sums.row_sum[i][0] = sums.row_sum[i][1] = 0.0f;
-  }
-}
-
-__device__ __forceinline__ void compute_scores(const Element* q, const Element* k,
-                                               const Position& at, Scores& scores) {
-#pragma unroll
-  for (int i = 0; i < row_tiles; ++i) {
-#pragma unroll
-    for (int j = 0; j < key_tiles; ++j) {
-#pragma unroll
-      for (int c = 0; c < 4; ++c)
-        scores[i][j][c] = 0.0f;
-    }
-  }
-  const Element* q_row = q + (at.first_row + at.lane % 16) * pitch_qk + at.lane / 16 * 8;
-  const Element* k_row = k + (at.lane / 16 * 8 + at.lane % 8) * pitch_qk + at.lane / 8 % 2 * 8;
-#pragma unroll 12
-  for (int column = 0; column < padded_qk; column += 16) {
-    unsigned queries[row_tiles][4];
-#pragma unroll
-    for (int i = 0; i < row_tiles; ++i)
-      load_matrices(queries[i], q_row + i * 16 * pitch_qk + column);
-#pragma unroll
-    for (int j = 0; j < key_tiles; j += 2) {
-      unsigned keys[4];
-      load_matrices(keys, k_row + j * 8 * pitch_qk + column);
-#pragma unroll
-      for (int i = 0; i < row_tiles; ++i) {
-        multiply_accumulate<config::dtype>(scores[i][j], queries[i], keys[0], keys[1]);
-        multiply_accumulate<config::dtype>(scores[i][j + 1], queries[i], keys[2], keys[3]);
-      }
-    }
-  }
-}
 
 // Products to scores, which are -inf where a row does not see a key.
 template <bool is_full>
@@ -111,6 +65,23 @@ __device__ __forceinline__ void finish_scores(const PrefillArguments& arguments,
   }
 }
 
+// Probabilities times the scales of their values, whose codes they are multiplied with.
+__device__ __forceinline__ void scale_probabilities(const SharedScales& scales, int buffer,
+                                                    const Position& at, Scores& scores) {
+#pragma unroll
+  for (int j = 0; j < key_tiles; ++j) {
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      const float scale = value_scale(scales, buffer, j * 8 + at.lane % 4 * 2 + c);
+#pragma unroll
+      for (int i = 0; i < row_tiles; ++i) {
+        scores[i][j][c] *= scale;
+        scores[i][j][2 + c] *= scale;
+      }
+    }
+  }
+}
+
 __device__ __forceinline__ void compute_probabilities(const PrefillArguments& arguments,
                                                       const SharedStorage& shared, const Element* k,
                                                       const Position& at, const FoundTile& tile,
@@ -123,28 +94,9 @@ __device__ __forceinline__ void compute_probabilities(const PrefillArguments& ar
   else
     finish_scores<false>(arguments, shared, at, tile.index, buffer, scores);
   update_softmax(scores, softmax_factor(score_scale(arguments, shared)), sums);
-  pack_probabilities(shared, buffer, at, scores, probabilities);
-}
-
-__device__ __forceinline__ void accumulate_output(const Element* v, const Position& at,
-                                                  const Probabilities& probabilities,
-                                                  Accumulators& sums) {
-  const Element* v_row = v + at.lane % 16 * pitch_v + at.first_column + at.lane / 16 * 8;
-#pragma unroll
-  for (int step = 0; step < config::block_n / 16; ++step) {
-#pragma unroll
-    for (int j = 0; j < value_tiles; j += 2) {
-      unsigned values[4];
-      load_matrices_transposed(values, v_row + step * 16 * pitch_v + j * 8);
-#pragma unroll
-      for (int i = 0; i < row_tiles; ++i) {
-        multiply_accumulate<config::dtype>(sums.out[i][j], probabilities[step][i], values[0],
-                                           values[1]);
-        multiply_accumulate<config::dtype>(sums.out[i][j + 1], probabilities[step][i], values[2],
-                                           values[3]);
-      }
-    }
-  }
+  if constexpr (has_key_scales)
+    scale_probabilities(shared, buffer, at, scores);
+  pack_probabilities(scores, probabilities);
 }
 
 // Divides by the sums, rounds, and puts the rows of this warp into shared memory; writes their LSE.

@@ -152,10 +152,10 @@ TEST_CASE("all broken rules are listed, one a line, in the order of the rules") 
   CHECK(message_of(descriptor) ==
         "head_dim_qk = 100: must be a multiple of 8 up to 256, or 512; up to 576 if v is a prefix "
         "of k; fix: pad the heads with zeros to the next multiple of 8\n"
-        "page_size = 300: must be between 1 and 256 if kv_layout is paged; fix: re-page the cache, "
-        "or view a larger page as several\n"
-        "topk = 5: must be positive if sparsity is token, else 0; fix: give the keys per query, or "
-        "remove topk");
+        "page_size = 300: must be between 1 and 256 if kv_layout is paged; any positive number for "
+        "sparse_mla_decode; fix: re-page the cache, or view a larger page as several\n"
+        "topk = 5: must not be negative, and 0 unless sparsity is token; fix: give the keys per "
+        "query, or remove topk");
 }
 
 TEST_CASE("what is not served is listed only for a legal descriptor") {

@@ -12,6 +12,7 @@
 #include "catch.hpp"
 #include "latent_descriptor.hpp"
 #include "ragged_prefill.hpp"
+#include "sparse_mla_descriptor.hpp"
 
 namespace {
 
@@ -64,6 +65,10 @@ void check_golden_of(const AttentionDescriptor& descriptor) {
 
 TEST_CASE("the rendered config header of a prefill is the recorded one") {
   check_golden_of(test::ragged_prefill(192, 128, 1));
+}
+
+TEST_CASE("the rendered config header of token-sparse attention is the recorded one") {
+  check_golden_of(test::sparse_mla(Operation::sparse_mla_decode, 128));
 }
 
 TEST_CASE("the rendered config headers of a merge and of a cache write are the recorded ones") {

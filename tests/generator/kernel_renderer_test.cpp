@@ -253,6 +253,7 @@ TEST_CASE("the enumerators of the device code are named as the generator names t
   check_device_enumerators<MaskKind>("MaskKind");
   check_device_enumerators<ScoreModifier>("ScoreModifier");
   check_device_enumerators<ScaleGrain>("ScaleGrain");
+  check_device_enumerators<KvEncoding>("KvEncoding");
   check_device_enumerators<KvCopy>("KvCopy");
   check_device_enumerators<PartialOrder>("PartialOrder");
   const std::string types = TemplateLibrary::embedded().text("device/config_types.cuh");

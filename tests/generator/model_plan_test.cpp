@@ -279,8 +279,10 @@ TEST_CASE("an fp8 cache brings scales for what is read from the cache and nothin
   CHECK(dense.planned[1].descriptor.scales_kv == ScaleGrain::none);
   const ModelPlan sparse =
       plan_model(R"({"model_type": "deepseek_v32", "index_topk": 2048, )" + small_mla, options);
-  CHECK(sparse.planned[0].descriptor.scales_kv == ScaleGrain::per_block);
-  CHECK(sparse.planned[0].descriptor.scale_block == 128);
+  CHECK(sparse.planned[0].descriptor.dtype_kv == DataType::fp8_e4m3);
+  CHECK(sparse.planned[0].descriptor.kv_encoding == KvEncoding::fp8_656);
+  CHECK(sparse.planned[0].descriptor.scales_kv == ScaleGrain::none);
+  CHECK(sparse.planned[1].descriptor.kv_encoding == KvEncoding::plain);
   CHECK(sparse.planned[1].descriptor.dtype_kv == DataType::bf16);
 }
 

@@ -223,7 +223,8 @@ TEST_CASE("a value that needs another is asked about together with it") {
   constexpr std::array support = {DescriptorRule{
       "scales_kv", "must not be none for an fp8 cache", "give scales",
       [](const AttentionDescriptor& call) {
-        return call.dtype_kv == DataType::fp8_e4m3 && call.scales_kv == ScaleGrain::none;
+        return call.dtype_kv == DataType::fp8_e4m3 && call.scales_kv == ScaleGrain::none &&
+               call.kv_encoding == KvEncoding::plain;
       }}};
   const SupportMatrix matrix = matrix_by(support);
   const ServedRow row = rows_of(matrix, Operation::decode).front();

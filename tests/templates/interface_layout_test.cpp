@@ -11,6 +11,7 @@
 #include "interface/merge_states_arguments.h"
 #include "interface/paged_decode_arguments.h"
 #include "interface/prefill_arguments.h"
+#include "interface/sparse_mla_arguments.h"
 #include "interface/tensor_map.h"
 
 namespace {
@@ -180,6 +181,28 @@ std::string prefill_assertions() {
          ATTNJIT_MEMBER(PrefillArguments, num_kv_heads);
 }
 
+std::string sparse_mla_assertions() {
+  return ATTNJIT_SIZE(TokenPool) + ATTNJIT_MEMBER(TokenPool, data) +
+         ATTNJIT_MEMBER(TokenPool, page_stride) + ATTNJIT_MEMBER(TokenPool, row_stride) +
+         ATTNJIT_MEMBER(TokenPool, num_tokens) + ATTNJIT_MEMBER(TokenPool, page_size) +
+         ATTNJIT_SIZE(TokenIndices) + ATTNJIT_MEMBER(TokenIndices, indices) +
+         ATTNJIT_MEMBER(TokenIndices, lengths) + ATTNJIT_MEMBER(TokenIndices, request_stride) +
+         ATTNJIT_MEMBER(TokenIndices, query_stride) + ATTNJIT_MEMBER(TokenIndices, count) +
+         ATTNJIT_SIZE(SparseMlaArguments) + ATTNJIT_MEMBER(SparseMlaArguments, q) +
+         ATTNJIT_MEMBER(SparseMlaArguments, out) + ATTNJIT_MEMBER(SparseMlaArguments, lse) +
+         ATTNJIT_MEMBER(SparseMlaArguments, max_logits) +
+         ATTNJIT_MEMBER(SparseMlaArguments, q_strides) +
+         ATTNJIT_MEMBER(SparseMlaArguments, out_strides) +
+         ATTNJIT_MEMBER(SparseMlaArguments, lse_strides) +
+         ATTNJIT_MEMBER(SparseMlaArguments, max_logits_strides) +
+         ATTNJIT_MEMBER(SparseMlaArguments, pools) + ATTNJIT_MEMBER(SparseMlaArguments, indices) +
+         ATTNJIT_MEMBER(SparseMlaArguments, sinks) +
+         ATTNJIT_MEMBER(SparseMlaArguments, softmax_scale) +
+         ATTNJIT_MEMBER(SparseMlaArguments, seqlen_q) +
+         ATTNJIT_MEMBER(SparseMlaArguments, num_q_heads) +
+         ATTNJIT_MEMBER(SparseMlaArguments, is_aligned_16);
+}
+
 std::string tensor_map_assertions() {
   return ATTNJIT_SIZE(TensorMap) + assert_equal("(int)Swizzle::b128", std::size_t{3}) +
          assert_equal("sizeof(Swizzle)", sizeof(Swizzle));
@@ -193,6 +216,7 @@ std::string refusal(const std::string& assertions, const char* arch) {
       "#include \"interface/merge_states_arguments.h\"\n"
       "#include \"interface/paged_decode_arguments.h\"\n"
       "#include \"interface/prefill_arguments.h\"\n"
+      "#include \"interface/sparse_mla_arguments.h\"\n"
       "#include \"interface/tensor_map.h\"\n"
       "using namespace attnjit::kernel_interface;\n" +
       assertions + "extern \"C\" __global__ void probe(PagedDecodeArguments) {}\n";
@@ -212,7 +236,8 @@ TEST_CASE("the argument structs lie alike under the host compiler and NVRTC") {
   const std::string assertions = schedule_assertions() + stride_assertions() + decode_assertions() +
                                  combine_assertions() + merge_assertions() + append_assertions() +
                                  prefill_mask_assertions() + prefill_scale_assertions() +
-                                 prefill_assertions() + tensor_map_assertions();
+                                 prefill_assertions() + sparse_mla_assertions() +
+                                 tensor_map_assertions();
   CHECK(refusal(assertions, "sm_80") == "");
   CHECK(refusal(assertions, "sm_90a") == "");
 }

@@ -14,7 +14,7 @@ bool holds(const std::string& text, const std::string& part) {
 TEST_CASE("check names the suites there are when it is asked for another") {
   const CommandOutput output = run_attnjit("check --suite merge");
   CHECK(output.exit_code == 2);
-  CHECK(holds(output.err, "--suite: merge not in {decode,prefill,contract,all}"));
+  CHECK(holds(output.err, "--suite: merge not in {decode,prefill,sparse,contract,all}"));
 }
 
 TEST_CASE("a filter looks among the cases of the suite that was asked for") {

@@ -190,7 +190,8 @@ TEST_CASE("another operation's descriptor is refused by name") {
       run_attnjit(R"(explain '{"operation": "merge_states"}' --arch h200)");
   CHECK(output.exit_code == 3);
   CHECK(holds(output.err,
-              "operation = merge_states: must be decode, prefill or prefill_kvcache here; fix: "));
+              "operation = merge_states: must be decode, prefill, prefill_kvcache, "
+              "mla_prefill_rope, sparse_mla_decode or sparse_mla_prefill here; fix: "));
   const CommandOutput tuned = run_attnjit(R"(tune '{"operation": "prefill_kvcache"}')");
   CHECK(tuned.exit_code == 3);
   CHECK(holds(tuned.err, "operation = prefill_kvcache: must be decode here; fix: "));
@@ -198,6 +199,37 @@ TEST_CASE("another operation's descriptor is refused by name") {
   CHECK(timed.exit_code == 3);
   CHECK(holds(timed.err,
               "operation = merge_states: must be decode, prefill or prefill_kvcache here; fix: "));
+}
+
+TEST_CASE("explain and src name the one kernel of token-sparse calls, tune and bench refuse them") {
+  const CommandOutput output = run_attnjit("explain deepseek-v3.2 --tp 8 --arch h200");
+  CHECK(output.exit_code == 0);
+  CHECK(output.err.empty());
+  CHECK(output.out ==
+        "decode, layers 0-60: 576/512, 16 query heads, 1 kv head, up to 1 query token, bf16, page "
+        "64, mask none, on h200 (sm_90a)\n"
+        "one kernel serves all token-sparse attention; its tile follows from the heads, the "
+        "encoding and the card\n"
+        "sparse: sparse_mla_sm80 bf16 576/512 m16 n32 warps 4\n\n"
+        "prefill, layers 0-60: 576/512, 16 query heads, 1 kv head, any number of query tokens, "
+        "bf16, ragged, mask none, on h200 (sm_90a)\n"
+        "one kernel serves all token-sparse attention; its tile follows from the heads, the "
+        "encoding and the card\n"
+        "sparse: sparse_mla_sm80 bf16 576/512 m16 n32 warps 4\n\n");
+  const std::string fp8 = "deepseek-v3.2 --tp 8 --kv-dtype fp8_e4m3 --arch h200";
+  CHECK(holds(run_attnjit("explain " + fp8).out,
+              "sparse: sparse_mla_sm80 bf16 fp8_656 576/512 m16 n32 warps 4\n"));
+  CHECK(holds(run_attnjit("src " + fp8 + " --kernel sparse --stage config").out,
+              "constexpr KvEncoding kv_encoding = KvEncoding::fp8_656;"));
+  const json document =
+      json::parse(run_attnjit("explain deepseek-v3.2 --arch h200 --json --phases decode").out);
+  REQUIRE(document.at("decodes").size() == 1);
+  CHECK_FALSE(document.at("decodes").at(0).contains("candidates"));
+  for (const std::string command : {"tune", "bench"}) {
+    const CommandOutput refused = run_attnjit(command + " deepseek-v3.2");
+    CHECK(refused.exit_code == 3);
+    CHECK(holds(refused.err, "operation = sparse_mla_decode: must be decode here; fix: "));
+  }
 }
 
 TEST_CASE("a merge has one kernel, which src shows without --kernel") {

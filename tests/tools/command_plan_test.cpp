@@ -134,8 +134,8 @@ TEST_CASE("a plan is shown with layers and reasons") {
   CHECK(holds(output.out, "61 of the layers: 0-60"));
   CHECK(holds(output.out, "kv_lora_rank 512 + qk_rope_head_dim 64"));
   CHECK_FALSE(holds(output.out, "not served yet"));
-  CHECK(holds(run_attnjit("plan deepseek-v3.2 --tp 8").out,
-              "not served yet: operation = sparse_mla_prefill"));
+  CHECK(holds(run_attnjit("plan gemma-2-2b --phases decode").out,
+              "not served yet: score_modifier = softcap"));
 }
 
 TEST_CASE("a plan as JSON holds every descriptor and the options it was made for") {

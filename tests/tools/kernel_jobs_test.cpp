@@ -32,9 +32,7 @@ std::vector<TargetDevice> targets(const std::vector<std::string>& names) {
 // Legal, and served by no kernel.
 AttentionDescriptor refused_descriptor() {
   AttentionDescriptor descriptor;
-  descriptor.operation = Operation::sparse_mla_decode;
-  descriptor.sparsity = Sparsity::token;
-  descriptor.topk = 64;
+  descriptor.dtype_out = DataType::fp16;
   return descriptor;
 }
 
@@ -73,7 +71,7 @@ TEST_CASE("a descriptor that no kernel serves is listed once with its layers and
   CHECK(list.refused[0].use.layers == std::vector<int>{1, 2});
   CHECK(list.refused[0].archs == std::vector<std::string>{"sm_80", "sm_90a"});
   REQUIRE(!list.refused[0].violations.empty());
-  CHECK(list.refused[0].violations[0].field == "operation");
+  CHECK(list.refused[0].violations[0].field == "dtype_out");
 }
 
 }  // namespace attnjit

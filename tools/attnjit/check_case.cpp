@@ -18,6 +18,10 @@ const check::PrefillCase& problem_of(const FacadeCase& facade_case) {
   return facade_case.call.problem;
 }
 
+const check::SparseMlaCase& problem_of(const check::SparseMlaSuiteCase& suite_case) {
+  return suite_case.sparse_case;
+}
+
 template <typename Illegal>
 const Illegal& problem_of(const RefusalCase<Illegal>& refusal_case) {
   return refusal_case.illegal;
@@ -31,9 +35,17 @@ int longest_query(const check::PrefillCase& prefill_case) {
   return *std::max_element(prefill_case.q_lens.begin(), prefill_case.q_lens.end());
 }
 
+int longest_query(const check::SparseMlaCase& sparse_case) {
+  return sparse_case.seqlen_q;
+}
+
 template <typename Case>
 int count_requests(const Case& suite_case) {
   return problem_of(suite_case).batch();
+}
+
+int count_requests(const check::SparseMlaSuiteCase& suite_case) {
+  return suite_case.sparse_case.batch;
 }
 
 template <typename Illegal>
@@ -89,6 +101,8 @@ std::string_view to_string(CheckSuite suite) {
       return "prefill";
     case CheckSuite::contract:
       return "contract";
+    case CheckSuite::sparse:
+      return "sparse";
     case CheckSuite::all:
       return "all";
   }
@@ -97,11 +111,15 @@ std::string_view to_string(CheckSuite suite) {
 
 std::vector<CheckCase> cases_of_suite(CheckSuite suite) {
   std::vector<CheckCase> cases;
-  if (suite == CheckSuite::decode || suite == CheckSuite::all) {
+  const bool is_all = suite == CheckSuite::all;
+  if (is_all || suite == CheckSuite::decode) {
     append(cases, check::decode_suite());
   }
-  if (suite == CheckSuite::prefill || suite == CheckSuite::all) {
+  if (is_all || suite == CheckSuite::prefill) {
     append(cases, check::prefill_suite());
+  }
+  if (is_all || suite == CheckSuite::sparse) {
+    append(cases, check::sparse_mla_suite());
   }
   return cases;
 }

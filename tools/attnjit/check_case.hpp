@@ -10,6 +10,7 @@
 #include "illegal_calls.hpp"
 #include "illegal_descriptors.hpp"
 #include "prefill_suite.hpp"
+#include "sparse_mla_suite.hpp"
 
 namespace attnjit {
 
@@ -27,13 +28,13 @@ struct FacadeCase {
 };
 
 using CheckCase =
-    std::variant<check::SuiteCase, check::PrefillSuiteCase, FacadeCase,
+    std::variant<check::SuiteCase, check::PrefillSuiteCase, check::SparseMlaSuiteCase, FacadeCase,
                  RefusalCase<check::IllegalDescriptor>, RefusalCase<check::IllegalCall>>;
 
 // What the case runs; nothing of what must be refused.
 std::vector<AttentionDescriptor> kernels_of(const CheckCase& check_case);
 
-enum class CheckSuite { decode, prefill, contract, all };
+enum class CheckSuite { decode, prefill, sparse, contract, all };
 std::string_view to_string(CheckSuite);
 
 // Those of decode and prefill; the contract has requirements in their place (contract_run.hpp).

@@ -8,10 +8,16 @@
 #include "attnjit/target_device_query.hpp"
 #include "contract_gpu.hpp"
 #include "prepare_kernels.hpp"
+#include "sparse_mla_checker.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
 namespace {
+
+bool is_token_sparse(const AttentionDescriptor& descriptor) {
+  return descriptor.operation == Operation::sparse_mla_decode ||
+         descriptor.operation == Operation::sparse_mla_prefill;
+}
 
 // How each kind of case is checked. A refusal needs no GPU.
 struct Checkers {
@@ -25,6 +31,9 @@ struct Checkers {
   }
   check::CheckResult check(const FacadeCase& facade_case) {
     return contract::as_case(facade_case.call).on_gpu(gpu);
+  }
+  check::CheckResult check(const check::SparseMlaSuiteCase& suite_case) {
+    return gpu.sparse_mla.check(suite_case.sparse_case);
   }
   template <typename Illegal>
   check::CheckResult check(const RefusalCase<Illegal>& refusal_case) {
@@ -54,6 +63,10 @@ std::vector<CheckCase> step_cases(const std::vector<AttentionDescriptor>& descri
                                   int seqlen_kv) {
   std::vector<CheckCase> cases;
   for (const AttentionDescriptor& descriptor : descriptors) {
+    if (is_token_sparse(descriptor)) {
+      cases.emplace_back(check::sparse_mla_step(descriptor, batch));
+      continue;
+    }
     check::SuiteCase suite_case;
     suite_case.group = "decode step";
     suite_case.decode_case.descriptor = descriptor;

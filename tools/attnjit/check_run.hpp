@@ -29,7 +29,7 @@ struct CheckReport {
 bool has_passed(const CheckReport& report);
 
 // One decode step for each descriptor: `batch` requests of mixed lengths up to `seqlen_kv`, an
-// empty one among them if there are several.
+// empty one among them if there are several; of token-sparse ones, over the descriptor's topk.
 std::vector<CheckCase> step_cases(const std::vector<AttentionDescriptor>& descriptors, int batch,
                                   int seqlen_kv);
 

@@ -49,16 +49,12 @@ struct BenchRow {
 };
 
 // A model's decodes, unless --phases asks for its prefills; or the one call of a descriptor.
-std::vector<AttentionDescriptor> find_descriptors(const PlanArguments& arguments) {
+std::vector<AttentionDescriptor> find_timed(const PlanArguments& arguments) {
+  using enum Operation;
   const bool names_phases = arguments.options.phases != PlanOptions{}.phases;
   const bool may_prefill = names_phases || find_descriptor(arguments.model).has_value();
-  std::vector<AttentionDescriptor> descriptors;
-  for (const PlannedDescriptor& call :
-       find_calls(arguments, may_prefill ? PlanOptions{}.phases : std::vector{Phase::decode})
-           .served) {
-    descriptors.push_back(call.descriptor);
-  }
-  return descriptors;
+  return find_descriptors(
+      arguments, may_prefill ? std::vector{decode, prefill, prefill_kvcache} : std::vector{decode});
 }
 
 void time_decode(AttentionRuntime& runtime, const BenchArguments& arguments, BenchRow& row) {
@@ -87,7 +83,7 @@ void time_prefill(AttentionRuntime& runtime, const BenchArguments& arguments, Be
 
 std::vector<BenchRow> measure(const BenchArguments& arguments) {
   // Before the driver is asked: what is wrong with the arguments is wrong without a GPU too.
-  const std::vector<AttentionDescriptor> descriptors = find_descriptors(arguments.plan);
+  const std::vector<AttentionDescriptor> descriptors = find_timed(arguments.plan);
   AttentionRuntime runtime(provider_options(arguments.gpu));
   const check::DevicePeak peak = check::query_device_peak(arguments.gpu.device);
   std::vector<BenchRow> rows;

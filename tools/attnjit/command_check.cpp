@@ -56,12 +56,15 @@ std::vector<CheckCase> cases_of(const CheckArguments& arguments) {
     return cases_of_suite(arguments.suite);
   }
   refuse_option(arguments.suite != CheckSuite::all, "--suite", "a model or a descriptor");
-  return step_cases(find_decode_descriptors(arguments.plan), arguments.batch, arguments.seqlen_kv);
+  const std::vector<AttentionDescriptor> descriptors =
+      find_descriptors(arguments.plan, {Operation::decode, Operation::sparse_mla_decode});
+  return step_cases(descriptors, arguments.batch, arguments.seqlen_kv);
 }
 
 void add_suite_option(CLI::App& command, CheckSuite& suite) {
   const std::vector<CheckSuite> suites = {CheckSuite::decode, CheckSuite::prefill,
-                                          CheckSuite::contract, CheckSuite::all};
+                                          CheckSuite::sparse, CheckSuite::contract,
+                                          CheckSuite::all};
   std::vector<std::string> names;
   for (const CheckSuite each : suites) {
     names.emplace_back(to_string(each));

@@ -31,6 +31,10 @@ struct ExplainCommand {
   bool as_json = false;
 };
 
+const std::vector<Operation> explained_operations = {
+    Operation::decode,           Operation::prefill,           Operation::prefill_kvcache,
+    Operation::mla_prefill_rope, Operation::sparse_mla_decode, Operation::sparse_mla_prefill};
+
 struct Explanation {
   AttentionDescriptor descriptor;
   Phase phase;
@@ -54,7 +58,7 @@ Explanation explain(const PlannedDescriptor& call, const TargetDevice& target) {
   Explanation explanation = {call.descriptor, call.phase, call.layers,
                              target,          {},         select_configs(call.descriptor, target),
                              nullptr};
-  if (call.phase == Phase::decode) {
+  if (call.descriptor.operation == Operation::decode) {
     explanation.candidates = attention_candidates(call.descriptor, target);
     explanation.tuned = find_tuned_row(call.descriptor, target);
   }
@@ -117,6 +121,10 @@ std::string heading(const Explanation& explanation) {
 
 // Why a call has the kernels that it has.
 std::string reasons(const Explanation& explanation) {
+  if (explanation.descriptor.sparsity == Sparsity::token) {
+    return "one kernel serves all token-sparse attention; its tile follows from the heads, the "
+           "encoding and the card\n";
+  }
   if (explanation.phase == Phase::prefill) {
     return "one kernel serves every prefill; its tile follows from the call and the card\n";
   }
@@ -148,7 +156,7 @@ Json to_document(const Explanation& explanation) {
                    {"target", explanation.target.name},
                    {"arch", explanation.target.arch},
                    {"configs", configs}};
-  if (explanation.phase == Phase::prefill) {
+  if (explanation.candidates.empty()) {
     return document;
   }
   Json candidates = Json::array();
@@ -176,7 +184,7 @@ Json to_document(const RefusedDescriptor& refused) {
 
 ExitCode run(const ExplainCommand& command) {
   const std::vector<TargetDevice> targets = find_targets(command.target);
-  const PlannedCalls calls = find_calls(command.plan, {Phase::decode, Phase::prefill});
+  const PlannedCalls calls = find_calls(command.plan, explained_operations);
   const std::vector<Explanation> explanations = explain(calls, targets);
   if (!command.as_json) {
     print_text(explanations);

@@ -93,7 +93,7 @@ void add_src_command(CLI::App& app, CommandAction& action) {
       ->capture_default_str();
   add_choice(*command, "--kernel", request.role,
              {KernelRole::attention, KernelRole::combine, KernelRole::schedule, KernelRole::merge,
-              KernelRole::append, KernelRole::prefill},
+              KernelRole::append, KernelRole::prefill, KernelRole::sparse},
              "Which of the operation's kernels (default: the first)");
   command->add_option("--layer", request.layer, "Of a model; needed if its layers differ");
   add_choice(*command, "--phase", request.phase, {Phase::decode, Phase::prefill},

@@ -101,7 +101,8 @@ void record(const TuneArguments& arguments, const TuneResult& result, TableFile&
 }
 
 ExitCode run(const TuneArguments& arguments) {
-  const std::vector<AttentionDescriptor> descriptors = find_decode_descriptors(arguments.plan);
+  const std::vector<AttentionDescriptor> descriptors =
+      find_descriptors(arguments.plan, {Operation::decode});
   check_table_folder(arguments);
   AttentionRuntime runtime(provider_options(arguments.gpu));
   const TargetDevice card = query_target_device(arguments.request.device);

@@ -39,11 +39,43 @@ std::vector<Violation> at_place(std::vector<Violation> violations, const std::st
   return violations;
 }
 
-PlannedCalls calls_of(const ModelPlan& plan) {
+template <typename Value>
+bool contains(const std::vector<Value>& values, Value value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+Phase phase_of(Operation operation) {
+  const bool is_decode =
+      operation == Operation::decode || operation == Operation::sparse_mla_decode;
+  return is_decode ? Phase::decode : Phase::prefill;
+}
+
+// "decode, prefill or prefill_kvcache".
+std::string list_operations(const std::vector<Operation>& operations) {
+  std::string text;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const bool is_last = i + 1 == operations.size();
+    text += i == 0 ? "" : is_last ? " or " : ", ";
+    text += to_string(operations[i]);
+  }
+  return text;
+}
+
+// Throws DescriptorError for a descriptor that is wrong, or of none of `operations`.
+void require_call(const AttentionDescriptor& descriptor, const std::vector<Operation>& operations) {
+  validate(descriptor);
+  if (!contains(operations, descriptor.operation)) {
+    throw DescriptorError({{"operation", std::string(to_string(descriptor.operation)),
+                            fmt::format("must be {} here", list_operations(operations)),
+                            "pass a descriptor of that operation, or call what serves this one"}});
+  }
+}
+
+PlannedCalls calls_of(const ModelPlan& plan, const std::vector<Operation>& operations) {
   PlannedCalls calls;
   for (const PlannedDescriptor& planned : plan.planned) {
     try {
-      validate(planned.descriptor);
+      require_call(planned.descriptor, operations);
       calls.served.push_back(planned);
     } catch (const DescriptorError& error) {
       calls.refused.push_back({.descriptor = planned.descriptor,
@@ -53,27 +85,6 @@ PlannedCalls calls_of(const ModelPlan& plan) {
     }
   }
   return calls;
-}
-
-bool contains(const std::vector<Phase>& phases, Phase phase) {
-  return std::find(phases.begin(), phases.end(), phase) != phases.end();
-}
-
-// The phase that `descriptor` serves, one of `phases`.
-Phase phase_of(const AttentionDescriptor& descriptor, const std::vector<Phase>& phases) {
-  const Operation operation = descriptor.operation;
-  if (contains(phases, Phase::prefill)) {
-    if (operation == Operation::prefill || operation == Operation::prefill_kvcache) {
-      return Phase::prefill;
-    }
-    if (operation != Operation::decode) {
-      throw DescriptorError({{"operation", std::string(to_string(operation)),
-                              "must be decode, prefill or prefill_kvcache here",
-                              "pass a descriptor of one of these"}});
-    }
-  }
-  require_operation(descriptor, Operation::decode);
-  return Phase::decode;
 }
 
 [[noreturn]] void throw_all(const std::vector<RefusedDescriptor>& refused) {
@@ -122,24 +133,27 @@ std::optional<AttentionDescriptor> find_descriptor(const std::string& what) {
   }
 }
 
-PlannedCalls find_calls(const PlanArguments& arguments, const std::vector<Phase>& phases) {
+PlannedCalls find_calls(const PlanArguments& arguments, const std::vector<Operation>& operations) {
   if (const auto descriptor = find_descriptor(arguments.model)) {
     refuse_deployment(arguments.options, "a descriptor");
     refuse_option(arguments.options.phases != PlanOptions{}.phases, "--phases", "a descriptor");
-    validate(*descriptor);
+    require_call(*descriptor, operations);
     PlannedCalls calls;
     PlannedDescriptor& planned = calls.served.emplace_back();
     planned.descriptor = *descriptor;
-    planned.phase = phase_of(*descriptor, phases);
+    planned.phase = phase_of(descriptor->operation);
     return calls;
   }
   PlanArguments wanted = arguments;
-  std::erase_if(wanted.options.phases, [&](Phase phase) { return !contains(phases, phase); });
+  std::erase_if(wanted.options.phases, [&](Phase phase) {
+    return std::none_of(operations.begin(), operations.end(),
+                        [&](Operation operation) { return phase_of(operation) == phase; });
+  });
   if (wanted.options.phases.empty()) {
     throw UsageError("phases = prefill: this command knows only decode; fix: leave --phases out");
   }
   const ModelPlan plan = make_plan(wanted);
-  PlannedCalls calls = calls_of(plan);
+  PlannedCalls calls = calls_of(plan, operations);
   if (calls.served.empty() && !calls.refused.empty()) {
     throw_all(calls.refused);
   }
@@ -153,10 +167,11 @@ PlannedCalls find_calls(const PlanArguments& arguments, const std::vector<Phase>
   return calls;
 }
 
-std::vector<AttentionDescriptor> find_decode_descriptors(const PlanArguments& arguments) {
+std::vector<AttentionDescriptor> find_descriptors(const PlanArguments& arguments,
+                                                  const std::vector<Operation>& operations) {
   std::vector<AttentionDescriptor> descriptors;
-  for (const PlannedDescriptor& decode : find_calls(arguments, {Phase::decode}).served) {
-    descriptors.push_back(decode.descriptor);
+  for (const PlannedDescriptor& call : find_calls(arguments, operations).served) {
+    descriptors.push_back(call.descriptor);
   }
   return descriptors;
 }

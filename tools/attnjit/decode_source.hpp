@@ -30,13 +30,15 @@ struct PlannedCalls {
   std::vector<RefusedDescriptor> refused;  // on every target
 };
 
-// The calls of arguments.model in those of its phases that are in `phases`; what of them no kernel
-// serves, and fields of the model that were not understood, are told on standard error. Throws as
-// make_plan and find_descriptor, UsageError for options that mean nothing, and DescriptorError with
-// all refusals if nothing is served, or for a descriptor of another operation.
-PlannedCalls find_calls(const PlanArguments& arguments, const std::vector<Phase>& phases);
+// The calls of arguments.model that are of `operations`, in those of its phases that these are of;
+// what of them no kernel serves, those of other operations, and fields of the model that were not
+// understood, are told on standard error. Throws as make_plan and find_descriptor, UsageError for
+// options that mean nothing, and DescriptorError with all refusals if nothing is served, or for a
+// descriptor of another operation.
+PlannedCalls find_calls(const PlanArguments& arguments, const std::vector<Operation>& operations);
 
-// The descriptors of the decodes that are served.
-std::vector<AttentionDescriptor> find_decode_descriptors(const PlanArguments& arguments);
+// The descriptors of those that are served.
+std::vector<AttentionDescriptor> find_descriptors(const PlanArguments& arguments,
+                                                  const std::vector<Operation>& operations);
 
 }  // namespace attnjit

@@ -15,6 +15,10 @@ void prepare(AttentionRuntime& runtime, int device, const AttentionDescriptor& d
     case Operation::merge_states:
       runtime.prepare_merge(descriptor, device);
       break;
+    case Operation::sparse_mla_decode:
+    case Operation::sparse_mla_prefill:
+      runtime.prepare_sparse_mla(descriptor, device);
+      break;
     case Operation::append_kv_cache:
       runtime.prepare_append(descriptor, device);
       break;

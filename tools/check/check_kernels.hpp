@@ -20,6 +20,7 @@ struct CheckKernels {
   LoadedKernel fill_random;
   LoadedKernel fill_tokens;
   LoadedKernel reference_attention;
+  LoadedKernel reference_sparse_mla;
   LoadedKernel compare_outputs;
 };
 
@@ -35,10 +36,11 @@ struct CheckKernelSource {
   int shared_memory_bytes;  // dynamic
 };
 
-constexpr std::array<CheckKernelSource, 4> check_kernel_sources = {
+constexpr std::array<CheckKernelSource, 5> check_kernel_sources = {
     {{"fill_random", &CheckKernels::fill_random, 0},
      {"fill_tokens", &CheckKernels::fill_tokens, 0},
      {"reference_attention", &CheckKernels::reference_attention, reference_shared_bytes},
+     {"reference_sparse_mla", &CheckKernels::reference_sparse_mla, 0},
      {"compare_outputs", &CheckKernels::compare_outputs, 0}}};
 
 // What the compiler gets for `source`, for `target`.

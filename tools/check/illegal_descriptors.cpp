@@ -219,12 +219,15 @@ void spoil_scale_block(FuzzRandom& random, Descriptor& d) {
       d.scale_block > 0 ? random.pick({0, -8, -64, 4, 12, 100}) : random.pick({-8, 1, 8, 64, 128});
 }
 
-// Token-sparse attention with all that it needs, over the layout that there is.
+// Token-sparse attention without its sparsity.
 void spoil_operation(FuzzRandom& random, Descriptor& d) {
-  d.operation = is_paged(d) ? Operation::sparse_mla_decode : Operation::sparse_mla_prefill;
-  d.sparsity = Sparsity::token;
-  d.sparsity_block = 0;
-  d.topk = random.pick({64, 2048});
+  d.operation = random.pick({Operation::sparse_mla_decode, Operation::sparse_mla_prefill});
+}
+
+// Encoded tokens, which no operation that is drawn reads.
+void spoil_kv_encoding(FuzzRandom& random, Descriptor& d) {
+  d.dtype_kv = DataType::fp8_e4m3;
+  d.kv_encoding = random.pick({KvEncoding::fp8_656, KvEncoding::fp8_584});
 }
 
 // C++ lets any integer be cast to an enumeration.
@@ -269,7 +272,8 @@ constexpr std::array spoilers = {
     Spoiler{spoil_scales_rope, {"scales_rope"}},
     Spoiler{spoil_scales_out, {"scales_out"}},
     Spoiler{spoil_scale_block, {"scale_block"}},
-    Spoiler{spoil_operation, {"operation", "sparsity", "topk", "kv_layout"}},
+    Spoiler{spoil_operation, {"operation", "sparsity"}},
+    Spoiler{spoil_kv_encoding, {"kv_encoding", "dtype_kv"}},
     Spoiler{cast<&Descriptor::operation>, {"operation"}},
     Spoiler{cast<&Descriptor::dtype_q>, {"dtype_q"}},
     Spoiler{cast<&Descriptor::kv_layout>, {"kv_layout"}},

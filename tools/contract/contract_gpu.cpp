@@ -9,7 +9,8 @@ ContractGpu::ContractGpu(AttentionRuntime& attention_runtime, int device)
       stream(device),
       kernels(check::load_check_kernels(attention_runtime.provider(), device)),
       decode(attention_runtime, device),
-      prefill(attention_runtime, device) {}
+      prefill(attention_runtime, device),
+      sparse_mla(attention_runtime, device) {}
 
 check::CheckResult compare(const ContractGpu& gpu, const check::ReferenceCall& reference,
                            std::int64_t num_values) {

@@ -8,6 +8,7 @@
 #include "prefill_checker.hpp"
 #include "reference_attention.hpp"
 #include "reference_comparison.hpp"
+#include "sparse_mla_checker.hpp"
 
 namespace attnjit::contract {
 
@@ -20,6 +21,7 @@ struct ContractGpu {
   check::CheckKernels kernels;
   check::DecodeChecker decode;
   check::PrefillChecker prefill;
+  check::SparseMlaChecker sparse_mla;
 
   int device() const { return stream.device(); }
 };

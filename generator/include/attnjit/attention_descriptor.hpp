@@ -59,6 +59,15 @@ enum class ScoreModifier { none, softcap, alibi, additive_bias, custom };
 
 enum class Sparsity { none, block, token };
 
+// What a token of a token-sparse cache is made of: 64 columns of rope in bf16 always, and the
+// others.
+enum class KvEncoding {
+  plain,    // head_dim_qk columns of dtype_kv
+  fp8_656,  // 656 bytes: 512 e4m3, 4 fp32 scales of 128 columns each, rope (DeepSeek-V3.2)
+  fp8_584,  // 584 bytes a token: in each page first the tokens' 448 e4m3 and rope, 576 bytes each,
+            // then their 7 e8m0 scales of 64 columns each and a byte of padding (MODEL1)
+};
+
 // At what grain an fp8 tensor's scales lie: one for all; one per request and kv head; one per
 // token, its heads sharing it or not; or one per scale_block columns of a token.
 enum class ScaleGrain { none, per_tensor, per_head, per_token, per_block };
@@ -85,6 +94,7 @@ struct AttentionDescriptor {
   KvLayout kv_layout = KvLayout::paged;
   KvLayoutTag kv_layout_tag = KvLayoutTag::nhd;
   int page_size = 64;  // tokens; 0 unless kv_layout is paged
+  KvEncoding kv_encoding = KvEncoding::plain;
   ValueSource value_source = ValueSource::separate;
 
   MaskKind mask = MaskKind::causal;
@@ -98,7 +108,7 @@ struct AttentionDescriptor {
 
   Sparsity sparsity = Sparsity::none;
   int sparsity_block = 0;  // tokens per block of a block-sparse layout
-  int topk = 0;            // tokens per query of a token-sparse layout
+  int topk = 0;            // tokens per query of a token-sparse layout, where known; shapes nothing
 
   bool returns_lse = true;
   // A request's result is the same to the bit whatever else is in the batch: it is cut in places of
@@ -123,6 +133,7 @@ std::string_view to_string(ValueSource);
 std::string_view to_string(MaskKind);
 std::string_view to_string(ScoreModifier);
 std::string_view to_string(Sparsity);
+std::string_view to_string(KvEncoding);
 std::string_view to_string(ScaleGrain);
 
 // The mask in short, with what else shapes the softmax: "causal", "sliding_window 127/0, sinks".
@@ -154,6 +165,7 @@ void for_each_field(Descriptor& descriptor, Visitor&& visit) {
   visit("kv_layout", descriptor.kv_layout);
   visit("kv_layout_tag", descriptor.kv_layout_tag);
   visit("page_size", descriptor.page_size);
+  visit("kv_encoding", descriptor.kv_encoding);
   visit("value_source", descriptor.value_source);
   visit("mask", descriptor.mask);
   visit("dtype_mask", descriptor.dtype_mask);

@@ -169,6 +169,24 @@ struct CombinePrefillConfig {
   friend bool operator==(const CombinePrefillConfig&, const CombinePrefillConfig&) = default;
 };
 
+// templates/kernels/sparse_mla_sm80.cu: attention of each query token over the tokens that its
+// indices name, mma.sync + cp.async.
+struct SparseMlaConfig {
+  DataType dtype = DataType::bf16;  // of q, out and plain tokens
+  KvEncoding kv_encoding = KvEncoding::plain;
+  int head_dim_qk = 0;
+  int head_dim_v = 0;
+  ValueSource value_source = ValueSource::prefix_of_k;
+  bool has_sinks = false;
+  int block_m = 0;
+  int block_n = 0;
+  int num_warps = 0;
+  int column_warps = 0;
+  int shared_memory_bytes = 0;
+
+  friend bool operator==(const SparseMlaConfig&, const SparseMlaConfig&) = default;
+};
+
 // templates/kernels/append_kv_cache.cu: writes the K and V of new tokens into a paged cache.
 struct AppendKvCacheConfig {
   DataType dtype = DataType::bf16;  // of the new K and V
@@ -182,9 +200,10 @@ struct AppendKvCacheConfig {
   friend bool operator==(const AppendKvCacheConfig&, const AppendKvCacheConfig&) = default;
 };
 
-using KernelConfig = std::variant<PagedDecodeConfig, SwappedDecodeConfig, SeesawDecodeConfig,
-                                  CombineConfig, ScheduleConfig, MergeStatesConfig,
-                                  AppendKvCacheConfig, PrefillConfig, CombinePrefillConfig>;
+using KernelConfig =
+    std::variant<PagedDecodeConfig, SwappedDecodeConfig, SeesawDecodeConfig, CombineConfig,
+                 ScheduleConfig, MergeStatesConfig, AppendKvCacheConfig, PrefillConfig,
+                 CombinePrefillConfig, SparseMlaConfig>;
 
 // What every attention kernel over a paged cache takes from the descriptor alone.
 template <typename Config, typename Visitor>
@@ -316,6 +335,22 @@ void for_each_field(const CombinePrefillConfig& config, Visitor&& visit) {
 }
 
 template <typename Visitor>
+void for_each_field(const SparseMlaConfig& config, Visitor&& visit) {
+  visit("dtype", config.dtype, "element type of q, out and plain tokens");
+  visit("kv_encoding", config.kv_encoding, "what a token's bytes are");
+  visit("head_dim_qk", config.head_dim_qk, "columns of q and of a token");
+  visit("head_dim_v", config.head_dim_v, "columns of out: a token's first");
+  visit("value_source", config.value_source, "v is the first columns of k");
+  visit("has_sinks", config.has_sinks, "a logit per query head joins the softmax's denominator");
+  visit("block_m", config.block_m, "query heads per thread block");
+  visit("block_n", config.block_n, "tokens per iteration");
+  visit("num_warps", config.num_warps, "warps per thread block");
+  visit("column_warps", config.column_warps,
+        "warps that share the heads, each with its columns of v");
+  visit("shared_memory_bytes", config.shared_memory_bytes, "dynamic shared memory of a block");
+}
+
+template <typename Visitor>
 void for_each_field(const AppendKvCacheConfig& config, Visitor&& visit) {
   visit("dtype", config.dtype, "element type of the new k and v");
   visit("dtype_kv", config.dtype_kv, "element type of the cache: the same, or fp8");
@@ -339,7 +374,7 @@ struct DecodeTile {
 DecodeTile decode_tile(const KernelConfig& config);
 
 // Which stage of an operation a kernel serves.
-enum class KernelRole { attention, combine, schedule, merge, append, prefill };
+enum class KernelRole { attention, combine, schedule, merge, append, prefill, sparse };
 std::string_view to_string(KernelRole);
 KernelRole role_of(const KernelConfig& config);
 

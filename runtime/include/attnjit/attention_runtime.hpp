@@ -1,7 +1,7 @@
 // The library's front door for launching: a descriptor becomes kernels that are ready on a device
-// (prepare, may compile), which paged_decode.hpp, flash_mla.hpp, prefill.hpp, merge_states.hpp and
-// append_kv_cache.hpp then run (never compile). Thread-safe. What it prepares stays loaded until
-// the process ends.
+// (prepare, may compile), which paged_decode.hpp, flash_mla.hpp, prefill.hpp, sparse_mla.hpp,
+// merge_states.hpp and append_kv_cache.hpp then run (never compile). Thread-safe. What it prepares
+// stays loaded until the process ends.
 #pragma once
 
 #include <memory>
@@ -51,6 +51,7 @@ struct PreparedKernel {
 };
 using PreparedMerge = PreparedKernel<MergeStatesConfig>;
 using PreparedAppend = PreparedKernel<AppendKvCacheConfig>;
+using PreparedSparseMla = PreparedKernel<SparseMlaConfig>;
 
 // The kernels of a prefill, loaded on one device. Cheap to copy; immutable.
 struct PreparedPrefill {
@@ -107,6 +108,12 @@ class AttentionRuntime {
                                                        int device);
   std::shared_ptr<const PreparedAppend> prepare_append(const AttentionDescriptor& descriptor,
                                                        int device, CUstream_st* stream);
+
+  // The same for the kernel of sparse_mla.hpp.
+  std::shared_ptr<const PreparedSparseMla> prepare_sparse_mla(const AttentionDescriptor& descriptor,
+                                                              int device);
+  std::shared_ptr<const PreparedSparseMla> prepare_sparse_mla(const AttentionDescriptor& descriptor,
+                                                              int device, CUstream_st* stream);
 
   KernelProvider& provider();
 
