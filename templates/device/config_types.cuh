@@ -15,8 +15,22 @@ enum class MaskKind {
   tree,
   materialized_bool,
   materialized_additive,
-  materialized_bits
+  materialized_bits,
+  custom,
+  composed
 };
-enum class ScoreModifier { none, softcap, alibi };
+enum class ScoreModifier { none, softcap, alibi, additive_bias, custom };
 enum class KvCopy { tensor, gather };
 enum class PartialOrder { rows, accumulators, transposed };
+
+// Masks, a bit for each.
+template <typename... Kinds>
+constexpr unsigned mask_set(Kinds... kinds) {
+  return (0u | ... | (1u << static_cast<unsigned>(kinds)));
+}
+
+// What a composed mask shows: keys that all masks of any clause show.
+struct MaskClauses {
+  int count;
+  unsigned masks[8];
+};

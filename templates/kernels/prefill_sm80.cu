@@ -93,7 +93,7 @@ __device__ __forceinline__ void finish_scores(const PrefillArguments& arguments,
         for (int c = 0; c < 2; ++c) {
           const int key = first_key + j * 8 + c;
           float& score = scores[i][j][half * 2 + c];
-          score = modified_score(arguments, modifier, key, score);
+          score = modified_score(arguments, work, modifier, key, score);
           if constexpr (!is_full)
             score = masked_score(arguments, work, view, key, score);
         }
@@ -250,7 +250,7 @@ __device__ __forceinline__ void process_shared_tiles(SharedStorage& shared,
 
 // With a block layout or an additive mask the assembler would spill to have room for more thread
 // blocks than one.
-constexpr int least_blocks = has_blocks || config::mask == MaskKind::materialized_additive ? 1 : 0;
+constexpr int least_blocks = has_blocks || mask_is_additive ? 1 : 0;
 
 }  // namespace
 
