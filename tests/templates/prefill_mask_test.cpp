@@ -11,9 +11,10 @@
 
 namespace {
 
-// Which keys are an interval of those of a row, known without reading memory per key.
-constexpr bool is_interval =
-    !tiles_are_looked_up && !asks_about_keys<0> && !mask_has<MaskKind::tree>;
+// Whether each clause shows an interval of keys to a row, known without reading memory per key.
+constexpr bool knows_places =
+    !has_blocks && !reads_mask && !mask_has<MaskKind::document, MaskKind::custom>;
+constexpr bool is_interval = knows_places && num_clauses == 1;
 
 long long mask_place(const Problem& problem, int query, int head) {
   const MaskStrides& strides = problem.arguments.mask.strides;
@@ -103,27 +104,31 @@ bool is_shown(const Problem& problem, MaskKind kind, int query, int head, int ke
   return false;
 }
 
-// By all masks of any clause.
-bool is_shown(const Problem& problem, int query, int head, int key) {
-  for (int clause = 0; clause < mask_clauses.count; ++clause) {
-    bool is_shown_by_all = true;
-    for (int kind = 0; kind < static_cast<int>(MaskKind::composed); ++kind) {
-      const bool is_asked = (mask_clauses.masks[clause] >> kind & 1) != 0;
-      is_shown_by_all =
-          is_shown_by_all &&
-          (!is_asked || is_shown(problem, static_cast<MaskKind>(kind), query, head, key));
-    }
-    if (is_shown_by_all) {
-      return true;
+// By all masks of a clause.
+bool is_shown_by(int clause, const Problem& problem, int row, int key) {
+  const int query = row / config::q_per_kv;
+  const int head = problem.work.kv_head * config::q_per_kv + row % config::q_per_kv;
+  for (int kind = 0; kind < static_cast<int>(MaskKind::composed); ++kind) {
+    const bool is_asked = (mask_clauses.masks[clause] >> kind & 1) != 0;
+    if (is_asked && !is_shown(problem, static_cast<MaskKind>(kind), query, head, key)) {
+      return false;
     }
   }
-  return false;
+  return true;
+}
+
+bool is_shown_by_any(const Problem& problem, int row, int key) {
+  bool is_shown = false;
+  for (int clause = 0; clause < mask_clauses.count; ++clause) {
+    is_shown = is_shown || is_shown_by(clause, problem, row, key);
+  }
+  return is_shown;
 }
 
 bool is_visible(const Problem& problem, int row, int key) {
   const int query = row / config::q_per_kv;
   const int head = problem.work.kv_head * config::q_per_kv + row % config::q_per_kv;
-  return key < problem.work.seqlen_kv && is_shown(problem, query, head, key) &&
+  return key < problem.work.seqlen_kv && is_shown_by_any(problem, row, key) &&
          (!has_blocks || is_looked_at(problem, query, head, key));
 }
 
@@ -162,6 +167,24 @@ float expected_score(const Problem& problem, int row, int key, float score) {
   return score;
 }
 
+// Whether some clause alone shows every row all keys of a tile.
+bool is_shown_whole(const Problem& problem, int tile) {
+  const int end_row = min(problem.work.first_row + config::block_m, problem.work.num_rows);
+  const int end_key = (tile + 1) * config::block_n;
+  for (int clause = 0; clause < mask_clauses.count; ++clause) {
+    bool all = end_key <= problem.work.seqlen_kv;
+    for (int row = problem.work.first_row; row < end_row; ++row) {
+      for (int key = tile * config::block_n; key < end_key; ++key) {
+        all = all && is_shown_by(clause, problem, row, key);
+      }
+    }
+    if (all) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // What the keys of a tile that is walked over come to, for the rows of `problem`'s row tile.
 std::string find_fault_of_tile(const Problem& problem, const Walk& walk, const FoundTile& tile) {
   const int end_row = min(problem.work.first_row + config::block_m, problem.work.num_rows);
@@ -187,10 +210,10 @@ std::string find_fault_of_tile(const Problem& problem, const Walk& walk, const F
       any = any || is_seen;
     }
   }
-  if (tile.is_full ? !all : is_interval && all) {
+  if (tile.is_full ? !all : knows_places && is_shown_whole(problem, tile.index)) {
     return fmt::format("tile {} is {}full", tile.index, tile.is_full ? "not " : "");
   }
-  return is_interval && !any ? fmt::format("tile {} could be skipped", tile.index) : "";
+  return knows_places && !any ? fmt::format("tile {} could be skipped", tile.index) : "";
 }
 
 // "" if the row tile from `problem.work.first_row` on is as the definition wants it.
