@@ -173,7 +173,12 @@ std::string describe_mask(const AttentionDescriptor& descriptor) {
   const std::string mask = descriptor.mask == MaskKind::composed
                                ? fmt::format("({})", shown_text(descriptor.mask_formula))
                                : std::string(to_string(descriptor.mask));
-  return fmt::format("{}{}{}", mask, window, descriptor.has_sinks ? ", sinks" : "");
+  constexpr std::size_t most_shown = 40;  // bytes of an expression
+  const std::string expression =
+      descriptor.mask_expression.empty()
+          ? ""
+          : fmt::format(" \"{}\"", shown_text(descriptor.mask_expression, most_shown));
+  return fmt::format("{}{}{}{}", mask, window, expression, descriptor.has_sinks ? ", sinks" : "");
 }
 
 int size_bytes(DataType type) {

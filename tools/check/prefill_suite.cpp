@@ -3,6 +3,7 @@
 #include <array>
 #include <iterator>
 
+#include "prefill_composition_suite.hpp"
 #include "prefill_mask_suite.hpp"
 
 namespace attnjit::check {
@@ -244,8 +245,9 @@ std::vector<PrefillSuiteCase> prefill_suite() {
   add_permutations(suite);
   add_batches(suite);
   add_scales(suite);
-  Suite masks = prefill_mask_suite();
-  std::move(masks.begin(), masks.end(), std::back_inserter(suite));
+  for (Suite more : {prefill_mask_suite(), prefill_composition_suite()}) {
+    std::move(more.begin(), more.end(), std::back_inserter(suite));
+  }
   return suite;
 }
 

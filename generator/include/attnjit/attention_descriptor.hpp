@@ -130,7 +130,8 @@ std::string_view to_string(ScoreModifier);
 std::string_view to_string(Sparsity);
 std::string_view to_string(ScaleGrain);
 
-// The mask in short, with what else shapes the softmax: "causal", "sliding_window 127/0, sinks".
+// The mask in short, with what else shapes the softmax: "causal", "sliding_window 127/0, sinks",
+// "(causal and custom) \"q - k < 128\"".
 std::string describe_mask(const AttentionDescriptor&);
 
 // Size of one element in bytes.
