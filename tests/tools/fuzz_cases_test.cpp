@@ -87,12 +87,12 @@ TEST_CASE("a fuzzed case follows from its seed and index, and from nothing else"
 // With every standard library. Change these lines where what is drawn changes.
 TEST_CASE("fuzzed cases are those that they were") {
   CHECK(describe(make_fuzz_case(1, 0)) ==
-        "prefill_kvcache 192/128 h 12/3 bf16 causal alibi | b 1 s_q 132 s_k 1013 | q bhsd k page "
+        "prefill_kvcache 192/128 h 12/3 bf16 causal custom | b 1 s_q 132 s_k 1013 | q bhsd k page "
         "83 hnd pool");
   CHECK(describe(make_fuzz_case(1, 40)) ==
-        "gqa 256/256 h 24/8 fp16 page 128 hnd materialized_bool | b 5 s_q 33 s_k 0-4861 | "
+        "gqa 256/256 h 24/8 fp16 page 128 hnd causal | b 5 s_q 33 s_k 0-4861 | "
         "per_request plan host");
-  CHECK(describe(make_illegal_descriptor(1, 0)) == "operation 1048576, mask custom, chunk_size 0");
+  CHECK(describe(make_illegal_descriptor(1, 0)) == "sparsity_block 71, scales_kv 20");
 }
 
 TEST_CASE("every fuzzed case is legal and served, but for cards whose shared memory is too small") {

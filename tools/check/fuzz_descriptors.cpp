@@ -100,7 +100,7 @@ constexpr std::array<DealtMask, 11> decode_masks = {
      {MaskKind::materialized_additive, DataType::fp16},
      {MaskKind::materialized_additive, DataType::fp32}}};
 
-constexpr std::array<DealtMask, 18> prefill_masks = {
+constexpr std::array<DealtMask, 17> prefill_masks = {
     {{MaskKind::none},
      {MaskKind::causal},
      {MaskKind::causal},
@@ -112,7 +112,6 @@ constexpr std::array<DealtMask, 18> prefill_masks = {
      {MaskKind::document},
      {MaskKind::tree},
      {MaskKind::custom},
-     {MaskKind::composed},
      {MaskKind::composed},
      {MaskKind::materialized_bool},
      {MaskKind::materialized_bits},
@@ -174,7 +173,7 @@ void draw_mask_parameters(FuzzRandom& random, AttentionDescriptor& descriptor) {
 void draw_modifier(FuzzRandom& random, AttentionDescriptor& descriptor) {
   using enum ScoreModifier;
   descriptor.score_modifier =
-      random.pick({none, none, none, softcap, alibi, additive_bias, custom});
+      random.pick({none, none, softcap, alibi, additive_bias, additive_bias, custom});
   if (descriptor.score_modifier == additive_bias) {
     descriptor.dtype_bias = random.pick({DataType::bf16, DataType::fp16, DataType::fp32});
   } else if (descriptor.score_modifier == custom) {

@@ -248,7 +248,7 @@ constexpr std::array spoilers = {
     Spoiler{spoil_num_q_heads, {"num_q_heads"}},
     Spoiler{spoil_num_kv_heads, {"num_kv_heads"}},
     Spoiler{spoil_max_seqlen_q, {"max_seqlen_q"}},
-    Spoiler{spoil_kv_layout, {"kv_layout"}},
+    Spoiler{spoil_kv_layout, {"kv_layout", "kv_layout_tag", "page_size"}},
     Spoiler{spoil_kv_layout_tag, {"kv_layout_tag"}},
     Spoiler{spoil_page_size, {"page_size"}},
     Spoiler{spoil_mask, {"mask", "chunk_size", "mask_formula", "mask_expression"}},

@@ -20,6 +20,7 @@ struct Case {
   int block_m = 32;
   int head_dim_rope = 0;
   MaskClauses mask_clauses = {0, {}};
+  ScoreModifier score_modifier = ScoreModifier::none;
 };
 
 constexpr Case composed_of(Case parameters, MaskClauses mask_clauses) {
@@ -71,6 +72,8 @@ constexpr Case tree_or_document_or_chunks = composed_of(
     {3,
      {mask_set(MaskKind::tree, MaskKind::prefix_lm), mask_set(MaskKind::causal, MaskKind::document),
       mask_set(MaskKind::chunked, MaskKind::custom)}});
+constexpr Case biased = {.score_modifier = ScoreModifier::additive_bias};
+constexpr Case modified = {.score_modifier = ScoreModifier::custom};
 
 constexpr Case selected = ATTNJIT_CASE;
 constexpr MaskKind mask = selected.mask;
@@ -82,9 +85,11 @@ constexpr int q_per_kv = selected.q_per_kv;
 constexpr int block_m = selected.block_m;
 constexpr int head_dim_rope = selected.head_dim_rope;
 constexpr MaskClauses mask_clauses = selected.mask_clauses;
+constexpr ScoreModifier score_modifier = selected.score_modifier;
 
 constexpr DataType dtype = DataType::bf16;
 constexpr DataType dtype_mask = DataType::fp32;
+constexpr DataType dtype_bias = DataType::fp32;
 constexpr ValueSource value_source = ValueSource::separate;
 constexpr int head_dim_qk = 64;
 constexpr int head_dim_v = 64;
