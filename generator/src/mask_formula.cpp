@@ -64,7 +64,7 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) { advance(); }
 
   MaskFormula parse() {
-    const MaskFormula formula = parse_alternatives();
+    MaskFormula formula = parse_alternatives();
     if (!word_.empty()) {
       refuse(fmt::format("\"{}\" must be \"and\" or \"or\"", shown_text(word_)));
     }

@@ -50,7 +50,7 @@ class Scan {
   // Leaves `position_` where it is.
   std::string find_first() {
     for (; position_ < text_.size(); ++position_) {
-      const std::string fault = is_in_comment() ? pass_comment() : pass_code();
+      std::string fault = is_in_comment() ? pass_comment() : pass_code();
       if (!fault.empty()) {
         return fault;
       }
