@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "attnjit/mask_formula.hpp"
+#include "attnjit/shown_text.hpp"
+
 namespace attnjit {
 
 std::string_view to_string(Operation operation) {
@@ -112,6 +115,8 @@ std::string_view to_string(MaskKind value) {
       return "materialized_bits";
     case MaskKind::custom:
       return "custom";
+    case MaskKind::composed:
+      return "composed";
   }
   return "";
 }
@@ -174,11 +179,18 @@ std::string_view to_string(ScaleGrain value) {
 
 std::string describe_mask(const AttentionDescriptor& descriptor) {
   const std::string window =
-      descriptor.mask == MaskKind::sliding_window
+      has_mask(descriptor, MaskKind::sliding_window)
           ? fmt::format(" {}/{}", descriptor.window_left, descriptor.window_right)
           : "";
-  return fmt::format("{}{}{}", to_string(descriptor.mask), window,
-                     descriptor.has_sinks ? ", sinks" : "");
+  const std::string mask = descriptor.mask == MaskKind::composed
+                               ? fmt::format("({})", shown_text(descriptor.mask_formula))
+                               : std::string(to_string(descriptor.mask));
+  constexpr std::size_t most_shown = 40;  // bytes of an expression
+  const std::string expression =
+      descriptor.mask_expression.empty()
+          ? ""
+          : fmt::format(" \"{}\"", shown_text(descriptor.mask_expression, most_shown));
+  return fmt::format("{}{}{}{}", mask, window, expression, descriptor.has_sinks ? ", sinks" : "");
 }
 
 std::string describe_types(const AttentionDescriptor& descriptor) {

@@ -179,6 +179,8 @@ void set_mask(AttentionDescriptor& call, MaskKind mask) {
   call.window_left = is_window ? 127 : -1;
   call.window_right = is_window ? 0 : -1;
   call.chunk_size = is_chunked ? 128 : 0;
+  call.mask_expression = mask == MaskKind::custom ? "q - k < 1000" : "";
+  call.mask_formula = mask == MaskKind::composed ? "causal and document" : "";
   if (mask != MaskKind::materialized_additive) {
     call.dtype_mask = DataType::uint8;
   } else if (call.dtype_mask == DataType::uint8) {
@@ -191,6 +193,22 @@ DescriptorAxis masks_axis() {
   for (const MaskKind mask : enumerators<MaskKind>()) {
     axis.values.push_back({std::string(to_string(mask)),
                            [mask](AttentionDescriptor& call) { set_mask(call, mask); }});
+  }
+  return axis;
+}
+
+// The same of a score modifier.
+DescriptorAxis modifiers_axis() {
+  DescriptorAxis axis{"score_modifier", {}};
+  for (const ScoreModifier modifier : enumerators<ScoreModifier>()) {
+    axis.values.push_back({std::string(to_string(modifier)), [modifier](AttentionDescriptor& call) {
+                             call.score_modifier = modifier;
+                             call.score_expression =
+                                 modifier == ScoreModifier::custom ? "0.5f * score" : "";
+                             if (modifier != ScoreModifier::additive_bias) {
+                               call.dtype_bias = DataType::fp32;
+                             }
+                           }});
   }
   return axis;
 }
@@ -226,7 +244,8 @@ std::vector<DescriptorAxis> descriptor_axes(std::span<const DescriptorRule> lega
           flag_axis("has_sinks", &Call::has_sinks),
           flag_axis("returns_lse", &Call::returns_lse),
           flag_axis("batch_invariant", &Call::batch_invariant),
-          enumerator_axis("score_modifier", &Call::score_modifier),
+          modifiers_axis(),
+          enumerator_axis("dtype_bias", &Call::dtype_bias),
           sparsities_axis(),
           enumerator_axis("scales_q", &Call::scales_q),
           enumerator_axis("scales_kv", &Call::scales_kv),

@@ -75,7 +75,8 @@ std::string to_json(const AttentionDescriptor& descriptor) {
   Json json;
   for_each_field(descriptor,
                  [&](const char* name, const auto& member) { json[name] = value_to_json(member); });
-  return json.dump();
+  // Text that is no UTF-8 is refused by the rules; until then it can be shown.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 AttentionDescriptor descriptor_from_json(std::string_view text) {

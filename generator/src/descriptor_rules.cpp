@@ -1,8 +1,14 @@
 // The rules themselves: one table of what is legal, one of what is served. To serve a new axis,
 // remove its row from the second table.
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <string>
+#include <vector>
 
 #include "attnjit/descriptor_validation.hpp"
+#include "attnjit/mask_formula.hpp"
+#include "attnjit/user_expression.hpp"
 
 namespace attnjit {
 namespace {
@@ -53,13 +59,59 @@ bool is_encoded(D d) {
   return d.kv_encoding != KvEncoding::plain;
 }
 
-bool is_materialized(MaskKind mask) {
-  return mask == MaskKind::materialized_bool || mask == MaskKind::materialized_additive ||
-         mask == MaskKind::materialized_bits;
+constexpr MaskSet materialized_masks = mask_bit(MaskKind::materialized_bool) |
+                                       mask_bit(MaskKind::materialized_additive) |
+                                       mask_bit(MaskKind::materialized_bits);
+constexpr MaskSet chunked_masks = mask_bit(MaskKind::chunked) | mask_bit(MaskKind::chunked_causal);
+
+// Whether one of `masks` is the descriptor's, or one of those that its mask is composed of.
+bool has_any(D d, MaskSet masks) {
+  const std::vector<MaskSet> clauses = mask_formula_of(d).clauses;
+  return std::any_of(clauses.begin(), clauses.end(),
+                     [&](MaskSet clause) { return (clause & masks) != 0; });
 }
 
-bool is_chunked(MaskKind mask) {
-  return mask == MaskKind::chunked || mask == MaskKind::chunked_causal;
+bool has_window(D d) {
+  return has_mask(d, MaskKind::sliding_window);
+}
+
+bool is_composed(D d) {
+  return d.mask == MaskKind::composed;
+}
+
+std::string formula_fault(D d) {
+  try {
+    parse_mask_formula(d.mask_formula);
+  } catch (const MaskFormulaError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string mask_expression_fault(D d) {
+  return find_expression_fault(d.mask_expression);
+}
+
+std::string score_expression_fault(D d) {
+  return find_expression_fault(d.score_expression);
+}
+
+// Masks that are read from the one tensor `mask`.
+int count_mask_tensors(D d) {
+  MaskSet read = 0;
+  for (const MaskSet clause : mask_formula_of(d).clauses) {
+    read |= clause & (materialized_masks | mask_bit(MaskKind::tree));
+  }
+  return std::popcount(read);
+}
+
+// An additive mask shows no keys that another could show in its place: it changes scores.
+bool has_optional_additive(D d) {
+  const std::vector<MaskSet> clauses = mask_formula_of(d).clauses;
+  constexpr MaskSet additive = mask_bit(MaskKind::materialized_additive);
+  return has_any(d, additive) && std::any_of(clauses.begin(), clauses.end(), [](MaskSet clause) {
+           return (clause & additive) == 0;
+         });
 }
 
 bool is_head_dim(int dim, int largest) {
@@ -86,15 +138,10 @@ bool tag_fits(D d) {
 }
 
 bool mask_type_fits(D d) {
-  switch (d.mask) {
-    case MaskKind::materialized_bool:
-    case MaskKind::materialized_bits:
-      return d.dtype_mask == DataType::uint8;
-    case MaskKind::materialized_additive:
-      return is_half(d.dtype_mask) || d.dtype_mask == DataType::fp32;
-    default:
-      return true;
+  if (has_mask(d, MaskKind::materialized_additive)) {
+    return is_half(d.dtype_mask) || d.dtype_mask == DataType::fp32;
   }
+  return !has_any(d, materialized_masks) || d.dtype_mask == DataType::uint8;
 }
 
 const std::array legality = {
@@ -177,31 +224,71 @@ const std::array legality = {
                    [](D d) { return d.kv_layout != KvLayout::paged && d.page_size != 0; }},
     DescriptorRule{"dtype_mask", "must be uint8 (bool, bits) or fp16, bf16, fp32 (additive)",
                    "cast the mask", [](D d) { return !mask_type_fits(d); }},
-    DescriptorRule{"dtype_mask", "must be uint8 unless the mask is materialized",
-                   "remove dtype_mask",
-                   [](D d) { return !is_materialized(d.mask) && d.dtype_mask != DataType::uint8; }},
+    DescriptorRule{
+        "dtype_mask", "must be uint8 unless the mask is materialized", "remove dtype_mask",
+        [](D d) { return !has_any(d, materialized_masks) && d.dtype_mask != DataType::uint8; }},
     DescriptorRule{
         "window_left", "must be -1 (unbounded) or more, and -1 unless mask is sliding_window",
         "set mask to sliding_window, or remove window_left",
+        [](D d) { return d.window_left < -1 || (!has_window(d) && d.window_left != -1); }},
+    DescriptorRule{
+        "window_right", "must be -1 (unbounded) or more, and -1 unless mask is sliding_window",
+        "set mask to sliding_window, or remove window_right",
+        [](D d) { return d.window_right < -1 || (!has_window(d) && d.window_right != -1); }},
+    DescriptorRule{
+        "window_left", "must be bounded, or window_right must be, for a sliding window",
+        "give the window, or set mask to none",
+        [](D d) { return has_window(d) && d.window_left == -1 && d.window_right == -1; }},
+    DescriptorRule{
+        "chunk_size", "must be positive for chunked masks and 0 for all others",
+        "give the keys per chunk, or remove chunk_size",
+        [](D d) { return has_any(d, chunked_masks) ? d.chunk_size < 1 : d.chunk_size != 0; }},
+    DescriptorRule{
+        "mask_expression", "must be one CUDA expression if a mask is custom",
+        "give a bool of int b, h, q and k, such as q - k < 128",
+        [](D d) { return has_mask(d, MaskKind::custom) && !mask_expression_fault(d).empty(); },
+        mask_expression_fault},
+    DescriptorRule{
+        "mask_expression", "must be empty unless a mask is custom",
+        "set mask to custom, or remove mask_expression",
+        [](D d) { return !has_mask(d, MaskKind::custom) && !d.mask_expression.empty(); }},
+    DescriptorRule{"mask_formula", "must join masks by and, or and parentheses if mask is composed",
+                   "give a formula such as causal and (document or prefix_lm)",
+                   [](D d) { return is_composed(d) && !formula_fault(d).empty(); }, formula_fault},
+    DescriptorRule{"mask_formula", "must be empty unless mask is composed",
+                   "set mask to composed, or remove mask_formula",
+                   [](D d) { return !is_composed(d) && !d.mask_formula.empty(); }},
+    DescriptorRule{"mask_formula", "must come to at most 8 alternatives, each joined by and alone",
+                   "join fewer masks by or, or write some as a custom one",
+                   [](D d) { return mask_formula_of(d).clauses.size() > most_mask_clauses; }},
+    DescriptorRule{"mask_formula",
+                   "must have at most one of tree, materialized_bool, materialized_additive and "
+                   "materialized_bits",
+                   "join these in one materialized mask",
+                   [](D d) { return count_mask_tensors(d) > 1; }},
+    DescriptorRule{"mask_formula", "must join materialized_additive to all else by and",
+                   "put the other masks into its numbers, -inf where a key is hidden",
+                   has_optional_additive},
+    DescriptorRule{"score_expression", "must be one CUDA expression if score_modifier is custom",
+                   "give a float of float score and int b, h, q and k, such as score + 0.5f * h",
+                   [](D d) {
+                     return d.score_modifier == ScoreModifier::custom &&
+                            !score_expression_fault(d).empty();
+                   },
+                   score_expression_fault},
+    DescriptorRule{"score_expression", "must be empty unless score_modifier is custom",
+                   "set score_modifier to custom, or remove score_expression",
+                   [](D d) {
+                     return d.score_modifier != ScoreModifier::custom &&
+                            !d.score_expression.empty();
+                   }},
+    DescriptorRule{"dtype_bias", "must be fp16, bf16 or fp32", "cast the bias",
+                   [](D d) { return !is_half(d.dtype_bias) && d.dtype_bias != DataType::fp32; }},
+    DescriptorRule{
+        "dtype_bias", "must be fp32 unless score_modifier is additive_bias", "remove dtype_bias",
         [](D d) {
-          return d.window_left < -1 || (d.mask != MaskKind::sliding_window && d.window_left != -1);
+          return d.score_modifier != ScoreModifier::additive_bias && is_half(d.dtype_bias);
         }},
-    DescriptorRule{"window_right",
-                   "must be -1 (unbounded) or more, and -1 unless mask is sliding_window",
-                   "set mask to sliding_window, or remove window_right",
-                   [](D d) {
-                     return d.window_right < -1 ||
-                            (d.mask != MaskKind::sliding_window && d.window_right != -1);
-                   }},
-    DescriptorRule{"window_left", "must be bounded, or window_right must be, for a sliding window",
-                   "give the window, or set mask to none",
-                   [](D d) {
-                     return d.mask == MaskKind::sliding_window && d.window_left == -1 &&
-                            d.window_right == -1;
-                   }},
-    DescriptorRule{"chunk_size", "must be positive for chunked masks and 0 for all others",
-                   "give the keys per chunk, or remove chunk_size",
-                   [](D d) { return is_chunked(d.mask) ? d.chunk_size < 1 : d.chunk_size != 0; }},
     DescriptorRule{
         "sparsity", "must be token for the token-sparse operations, and for no other",
         "choose the operation that fits the sparsity",
@@ -316,20 +403,10 @@ const std::array support = {
                  d.mask != MaskKind::causal && d.mask != MaskKind::sliding_window &&
                  d.mask != MaskKind::materialized_bool && d.mask != MaskKind::materialized_additive;
         }},
-    DescriptorRule{"mask", "must not be custom for prefill",
-                   "express the mask as a materialized one",
-                   [](D d) { return is_prefill(d.operation) && d.mask == MaskKind::custom; }},
     DescriptorRule{
         "score_modifier", "only none is served by decode",
         "fold the modifier into an additive mask",
         [](D d) { return !is_prefill(d.operation) && d.score_modifier != ScoreModifier::none; }},
-    DescriptorRule{"score_modifier", "only none, softcap and alibi are served by prefill",
-                   "fold the modifier into an additive mask",
-                   [](D d) {
-                     return is_prefill(d.operation) && d.score_modifier != ScoreModifier::none &&
-                            d.score_modifier != ScoreModifier::softcap &&
-                            d.score_modifier != ScoreModifier::alibi;
-                   }},
     DescriptorRule{"sparsity", "only none is served by decode", "use a materialized mask",
                    [](D d) { return !is_prefill(d.operation) && d.sparsity == Sparsity::block; }},
     DescriptorRule{"scales_kv", "only none, per_tensor and per_head are served by append_kv_cache",

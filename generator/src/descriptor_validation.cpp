@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "attnjit/shown_text.hpp"
 #include "enum_names.hpp"
 
 namespace attnjit {
@@ -15,9 +16,12 @@ std::string value_of(const AttentionDescriptor& descriptor, std::string_view fie
   std::string value;
   for_each_field(descriptor, [&](std::string_view name, const auto& member) {
     if (name == field) {
-      if constexpr (std::is_enum_v<std::decay_t<decltype(member)>>) {
+      using Member = std::decay_t<decltype(member)>;
+      if constexpr (std::is_enum_v<Member>) {
         value = to_string(member).empty() ? fmt::format("{}", static_cast<int>(member))
                                           : std::string(to_string(member));
+      } else if constexpr (std::is_same_v<Member, std::string>) {
+        value = fmt::format("\"{}\"", shown_text(member));
       } else {
         value = fmt::format("{}", member);
       }
@@ -70,8 +74,10 @@ std::vector<Violation> find_violations(const AttentionDescriptor& descriptor,
   std::vector<Violation> violations = find_unnamed_values(descriptor);
   for (const DescriptorRule& rule : rules) {
     if (rule.is_broken(descriptor)) {
+      const std::string fault =
+          rule.find_fault != nullptr ? fmt::format(" ({})", rule.find_fault(descriptor)) : "";
       violations.push_back({std::string(rule.field), value_of(descriptor, rule.field),
-                            std::string(rule.rule), std::string(rule.fix)});
+                            std::string(rule.rule) + fault, std::string(rule.fix)});
     }
   }
   return violations;

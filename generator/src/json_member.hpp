@@ -1,5 +1,5 @@
-// One member of a JSON object -> a number, boolean or enumerator, or the violation that says what
-// it must be. Private; pure, thread-safe.
+// One member of a JSON object -> a number, boolean, text or enumerator, or the violation that says
+// what it must be. Private; pure, thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +52,12 @@ void read_json_member(const std::string& name, const nlohmann::json& json, Value
       return;
     }
     violations.push_back({name, shown_json(json), "must be true or false", "give a JSON boolean"});
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    if (json.is_string()) {
+      member = json.get<std::string>();
+      return;
+    }
+    violations.push_back({name, shown_json(json), "must be a text", "give a JSON string"});
   } else {
     static_assert(std::is_same_v<Value, int>);
     if (fits_in_31_bits(json)) {

@@ -84,10 +84,17 @@ std::string describe_types(const PrefillConfig& config) {
   return attnjit::describe_types(types);
 }
 
+// "causal", "sliding_window 127/0", "(causal and document or prefix_lm)".
+std::string describe_prefill_mask(const PrefillConfig& config) {
+  const bool is_composed = config.mask == MaskKind::composed;
+  const bool has_window = config.mask == MaskKind::sliding_window ||
+                          (is_composed && config.mask_clauses.has(MaskKind::sliding_window));
+  const std::string mask = is_composed ? fmt::format("({})", to_string(config.mask_clauses))
+                                       : std::string(to_string(config.mask));
+  return has_window ? fmt::format("{} {}/{}", mask, config.window_left, config.window_right) : mask;
+}
+
 std::string describe_fields(const PrefillConfig& config) {
-  const std::string window = config.mask == MaskKind::sliding_window
-                                 ? fmt::format(" {}/{}", config.window_left, config.window_right)
-                                 : "";
   const std::string chunk = config.chunk_size > 0 ? fmt::format(" {}", config.chunk_size) : "";
   const std::string modifier = config.score_modifier != ScoreModifier::none
                                    ? fmt::format(" {}", to_string(config.score_modifier))
@@ -97,8 +104,8 @@ std::string describe_fields(const PrefillConfig& config) {
   const std::string pages =
       config.page_size > 0 ? fmt::format(" page {}", config.page_size) : std::string();
   return fmt::format(
-      "{} {}/{} x{}{} {}{}{}{}{}{} m{} n{} warps {}", describe_types(config), config.head_dim_qk,
-      config.head_dim_v, config.q_per_kv, pages, to_string(config.mask), window, chunk, modifier,
+      "{} {}/{} x{}{} {}{}{}{}{} m{} n{} warps {}", describe_types(config), config.head_dim_qk,
+      config.head_dim_v, config.q_per_kv, pages, describe_prefill_mask(config), chunk, modifier,
       blocks, config.has_sinks ? " sinks" : "", config.block_m, config.block_n, config.num_warps);
 }
 
@@ -221,7 +228,8 @@ std::string to_json(const KernelConfig& config) {
   std::visit(
       [&](const auto& fields) {
         for_each_field(fields, [&](const char* name, const auto& member, const char*) {
-          if constexpr (std::is_enum_v<std::decay_t<decltype(member)>>) {
+          using Member = std::decay_t<decltype(member)>;
+          if constexpr (std::is_enum_v<Member> || std::is_same_v<Member, MaskFormula>) {
             json[name] = to_string(member);
           } else {
             json[name] = member;
@@ -229,7 +237,7 @@ std::string to_json(const KernelConfig& config) {
         });
       },
       config);
-  return json.dump();
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string describe(const KernelConfig& config) {

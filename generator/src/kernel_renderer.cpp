@@ -8,9 +8,13 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "attnjit/shown_text.hpp"
+#include "attnjit/user_expression.hpp"
+#include "enum_names.hpp"
 #include "kernel_template.hpp"
+#include "template_slots.hpp"
 
 namespace attnjit {
 namespace {
@@ -47,6 +51,24 @@ std::string_view type_name(KvCopy) {
 std::string_view type_name(PartialOrder) {
   return "PartialOrder";
 }
+std::string_view type_name(const MaskFormula&) {
+  return "MaskClauses";
+}
+
+// "{2, {mask_set(MaskKind::causal, MaskKind::document), mask_set(MaskKind::prefix_lm)}}"
+std::string clauses_literal(const MaskFormula& formula) {
+  std::vector<std::string> sets;
+  for (const MaskSet clause : formula.clauses) {
+    std::vector<std::string> kinds;
+    for (const std::string_view name : enumerator_names<MaskKind>()) {
+      if ((clause & mask_bit(parse_enumerator<MaskKind>(name).value())) != 0) {
+        kinds.push_back(fmt::format("MaskKind::{}", name));
+      }
+    }
+    sets.push_back(fmt::format("mask_set({})", fmt::join(kinds, ", ")));
+  }
+  return fmt::format("{{{}, {{{}}}}}", sets.size(), fmt::join(sets, ", "));
+}
 
 template <typename Value>
 std::string literal(const char* name, const Value& value) {
@@ -57,6 +79,8 @@ std::string literal(const char* name, const Value& value) {
                       static_cast<int>(value), type_name(value)));
     }
     return fmt::format("{}::{}", type_name(value), to_string(value));
+  } else if constexpr (std::is_same_v<Value, MaskFormula>) {
+    return clauses_literal(value);
   } else {
     return fmt::format("{}", value);
   }
@@ -79,6 +103,46 @@ std::vector<std::string> includes_of(std::string_view text) {
 }
 
 using Headers = std::map<std::string, std::string>;
+
+// What goes into the slots of a config's template. Throws std::invalid_argument for an expression
+// that could reach beyond its slot.
+SlotExpressions slot_expressions(const KernelConfig& config) {
+  SlotExpressions slots = {{"mask_predicate", ""}, {"score_modifier", ""}};
+  const auto set = [&](std::string_view slot, std::string_view field, const std::string& text) {
+    const std::string fault = text.empty() ? "" : find_expression_fault(text);
+    if (!fault.empty()) {
+      throw std::invalid_argument(
+          fmt::format("{} = \"{}\": {}; fix: validate the descriptor that it comes from", field,
+                      shown_text(text), fault));
+    }
+    slots.find(slot)->second = text;
+  };
+  if (const auto* prefill = std::get_if<PrefillConfig>(&config)) {
+    set("mask_predicate", "mask_expression", prefill->mask_expression);
+    set("score_modifier", "score_expression", prefill->score_expression);
+  }
+  return slots;
+}
+
+// Fills the slots of the template and its headers; throws TemplateError where there is none for an
+// expression.
+void fill_all_slots(const KernelConfig& config, std::string_view path, std::string& text,
+                    Headers& headers) {
+  const SlotExpressions expressions = slot_expressions(config);
+  SlotExpressions unused = expressions;
+  text = fill_slots(path, text, expressions, unused);
+  for (auto& [name, header] : headers) {
+    header = fill_slots(name, header, expressions, unused);
+  }
+  for (const auto& [name, expression] : unused) {
+    if (!expression.empty()) {
+      throw TemplateError(
+          fmt::format("template {} has no slot {}; fix: add it, as \"How a template varies\" of "
+                      "templates/README.md says, or leave the descriptor's expression out",
+                      path, name));
+    }
+  }
+}
 
 // Adds to `headers` whatever `text` includes, directly or not.
 void collect_headers(std::string_view text, const TemplateLibrary& library, Headers& headers) {
@@ -137,8 +201,12 @@ std::string render_config_header(const KernelConfig& config) {
   std::visit(
       [&](const auto& fields) {
         for_each_field(fields, [&](const char* name, const auto& value, const char* comment) {
-          text += fmt::format("constexpr {} {} = {};  // {}\n", type_name(value), name,
-                              literal(name, value), comment);
+          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
+            return;  // code, which goes into a slot
+          } else {
+            text += fmt::format("constexpr {} {} = {};  // {}\n", type_name(value), name,
+                                literal(name, value), comment);
+          }
         });
       },
       config);
@@ -149,12 +217,13 @@ RenderedKernel render(const KernelConfig& config, const TargetDevice& device,
                       const TemplateLibrary& library) {
   const KernelTemplate shape = template_of(config);
   const std::string path = fmt::format("kernels/{}.cu", shape.name);
-  const std::string& text = library.text(path);
+  std::string text = library.text(path);
   check_arch(device.arch);
   Headers headers;
   headers.emplace(config_header, render_config_header(config));
   collect_headers(headers.at(std::string(config_header)), library, headers);
   collect_headers(text, library, headers);
+  fill_all_slots(config, path, text, headers);
 
   RenderedKernel kernel =
       assemble(shape.name,

@@ -183,6 +183,10 @@ std::string shown(Enum value) {
   return std::string(to_string(value));
 }
 
+std::string shown(const std::string& text) {
+  return text;
+}
+
 // In the descriptor's order; every entry of `reasons` is shown exactly once.
 std::vector<AxisReason> list_reasons(const PlannedDescriptor& planned, const Reasons& reasons) {
   std::vector<AxisReason> listed;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <optional>
 #include <span>
 
@@ -33,6 +34,14 @@ bool reads_memory(MaskKind mask) {
          mask == MaskKind::materialized_bits;
 }
 
+// Whether each score asks for numbers from memory, or for what a user or several masks say.
+bool asks_about_scores(const PrefillConfig& config) {
+  return config.mask == MaskKind::materialized_additive || config.mask == MaskKind::custom ||
+         config.mask == MaskKind::composed ||
+         config.score_modifier == ScoreModifier::additive_bias ||
+         config.score_modifier == ScoreModifier::custom;
+}
+
 // Whether 32 rows of a warp, with their output and scores, leave registers for what else the call
 // asks of them.
 bool has_registers_for_32_rows(const PrefillConfig& config) {
@@ -40,8 +49,7 @@ bool has_registers_for_32_rows(const PrefillConfig& config) {
   constexpr int most_columns = 128;
   const bool converts = size_bytes(config.dtype_q) == 1 || size_bytes(config.dtype_kv) == 1 ||
                         size_bytes(config.dtype_rope) == 1 || size_bytes(config.dtype_out) == 1;
-  if (converts || config.head_dim_v > most_columns ||
-      config.mask == MaskKind::materialized_additive) {
+  if (converts || config.head_dim_v > most_columns || asks_about_scores(config)) {
     return false;
   }
   if (config.head_dim_qk <= few_columns && config.head_dim_v <= few_columns) {
@@ -55,6 +63,15 @@ bool has_registers_for_32_rows(const PrefillConfig& config) {
       is_plain || (config.head_dim_qk <= most_columns && !reads_memory(config.mask));
   return has_place_for_mask && config.score_modifier == ScoreModifier::none &&
          config.sparsity_block == 0;
+}
+
+// Whether 16 rows of a warp, with scores of 64 keys, leave registers for what the call makes of
+// each.
+bool has_registers_for_64_keys(const PrefillConfig& config) {
+  constexpr int most_columns = 128;
+  return config.head_dim_v <= most_columns ||
+         (config.score_modifier != ScoreModifier::additive_bias &&
+          config.score_modifier != ScoreModifier::custom);
 }
 
 std::span<const RowTile> tiles_for(const PrefillConfig& config) {
@@ -89,6 +106,20 @@ int bounded_window(int keys) {
   return std::min(keys, most_keys);
 }
 
+// A formula that comes to one mask is that mask.
+void set_mask(const AttentionDescriptor& descriptor, PrefillConfig& config) {
+  config.mask = descriptor.mask;
+  if (descriptor.mask == MaskKind::composed) {
+    config.mask_clauses = mask_formula_of(descriptor);
+  }
+  if (config.mask_clauses.clauses.size() == 1 &&
+      std::has_single_bit(config.mask_clauses.clauses.front())) {
+    config.mask = static_cast<MaskKind>(std::countr_zero(config.mask_clauses.clauses.front()));
+    config.mask_clauses = {};
+  }
+  config.mask_expression = descriptor.mask_expression;
+}
+
 PrefillConfig config_for(const AttentionDescriptor& descriptor) {
   PrefillConfig config;
   // Every fp8 value is a bf16 value.
@@ -112,12 +143,14 @@ PrefillConfig config_for(const AttentionDescriptor& descriptor) {
     config.page_size = descriptor.page_size;
   }
   config.value_source = descriptor.value_source;
-  config.mask = descriptor.mask;
+  set_mask(descriptor, config);
   config.window_left = bounded_window(descriptor.window_left);
   config.window_right = bounded_window(descriptor.window_right);
   config.chunk_size = descriptor.chunk_size;
   config.dtype_mask = descriptor.dtype_mask;
   config.score_modifier = descriptor.score_modifier;
+  config.dtype_bias = descriptor.dtype_bias;
+  config.score_expression = descriptor.score_expression;
   config.sparsity_block = descriptor.sparsity_block;
   config.has_sinks = descriptor.has_sinks;
   return config;
@@ -146,7 +179,9 @@ PrefillConfig select_prefill(const AttentionDescriptor& descriptor, const Target
   constexpr std::array<int, 2> key_blocks = {64, 32};
   constexpr std::array<int, 1> least_key_block = {16};
   const int bytes = device.shared_memory_per_block;
-  auto fitted = first_that_fits(config, tiles, key_blocks, bytes);
+  const std::span<const int> blocks = key_blocks;
+  auto fitted = first_that_fits(config, tiles,
+                                blocks.subspan(has_registers_for_64_keys(config) ? 0 : 1), bytes);
   if (!fitted) {
     fitted = first_that_fits(config, tiles, least_key_block, bytes);
   }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "attention_tensors.hpp"
+#include "attnjit/mask_formula.hpp"
 #include "prefill_keys.hpp"
 #include "prefill_scales.hpp"
 #include "tensor_checks.hpp"
@@ -20,9 +21,20 @@ bool is_ragged(const TensorView& q) {
   return q.rank == 3;
 }
 
-bool reads_mask(MaskKind mask) {
-  return mask == MaskKind::materialized_bool || mask == MaskKind::materialized_additive ||
-         mask == MaskKind::materialized_bits || mask == MaskKind::tree;
+bool has_bits(const AttentionDescriptor& descriptor) {
+  return has_mask(descriptor, MaskKind::materialized_bits) || has_mask(descriptor, MaskKind::tree);
+}
+
+bool reads_mask(const AttentionDescriptor& descriptor) {
+  return has_bits(descriptor) || has_mask(descriptor, MaskKind::materialized_bool) ||
+         has_mask(descriptor, MaskKind::materialized_additive);
+}
+
+// "causal", or "composed of causal and document".
+std::string mask_name(const AttentionDescriptor& descriptor) {
+  return descriptor.mask == MaskKind::composed
+             ? fmt::format("composed of {}", to_string(mask_formula_of(descriptor)))
+             : std::string(to_string(descriptor.mask));
 }
 
 // Checks that a tensor is there exactly if the descriptor asks for it. True if it is to be checked.
@@ -84,8 +96,7 @@ void check_queries(TensorChecks& checks, const AttentionDescriptor& descriptor,
 void check_mask(TensorChecks& checks, const AttentionDescriptor& descriptor,
                 const PrefillCall& call, std::int64_t batch) {
   const TensorView& mask = call.mask;
-  if (!is_asked_for(checks, "mask", mask, reads_mask(descriptor.mask), "mask",
-                    to_string(descriptor.mask))) {
+  if (!is_asked_for(checks, "mask", mask, reads_mask(descriptor), "mask", mask_name(descriptor))) {
     return;
   }
   const auto full_or_one = [&](std::size_t dimension, std::int64_t full) {
@@ -104,9 +115,7 @@ void check_mask(TensorChecks& checks, const AttentionDescriptor& descriptor,
     checks.add("mask", describe(mask), fmt::format("must cover 1 or {} queries", call.q.shape[1]),
                "pad the mask, or recompute it with the right length");
   }
-  const bool is_bits =
-      descriptor.mask == MaskKind::materialized_bits || descriptor.mask == MaskKind::tree;
-  if (is_bits && mask.shape[3] > 1 && mask.strides[3] != 1) {
+  if (has_bits(descriptor) && mask.shape[3] > 1 && mask.strides[3] != 1) {
     checks.add("mask", describe(mask), "must have stride 1 in its last dimension, packed bits",
                "make the mask contiguous");
   }
@@ -114,13 +123,13 @@ void check_mask(TensorChecks& checks, const AttentionDescriptor& descriptor,
 
 void check_mask_inputs(TensorChecks& checks, const AttentionDescriptor& descriptor,
                        const PrefillCall& call, std::int64_t batch) {
-  const std::string_view mask = to_string(descriptor.mask);
+  const std::string mask = mask_name(descriptor);
   check_mask(checks, descriptor, call, batch);
-  if (is_asked_for(checks, "prefix_lens", call.prefix_lens, descriptor.mask == MaskKind::prefix_lm,
-                   "mask", mask)) {
+  if (is_asked_for(checks, "prefix_lens", call.prefix_lens,
+                   has_mask(descriptor, MaskKind::prefix_lm), "mask", mask)) {
     check_numbers(checks, "prefix_lens", call.prefix_lens, DataType::int32, {batch});
   }
-  const bool is_document = descriptor.mask == MaskKind::document;
+  const bool is_document = has_mask(descriptor, MaskKind::document);
   if (is_asked_for(checks, "q_segments", call.q_segments, is_document, "mask", mask)) {
     if (is_ragged(call.q)) {
       check_numbers(checks, "q_segments", call.q_segments, DataType::int32, {call.q.shape[0]});
@@ -138,6 +147,32 @@ void check_mask_inputs(TensorChecks& checks, const AttentionDescriptor& descript
       check_numbers(checks, "kv_segments", call.kv_segments, DataType::int32,
                     {batch, is_paged ? TensorChecks::any : tokens});
     }
+  }
+}
+
+// Covers the queries and keys of dense tensors, whose extents are known here.
+void check_bias(TensorChecks& checks, const AttentionDescriptor& descriptor,
+                const PrefillCall& call, std::int64_t batch) {
+  const TensorView& bias = call.bias;
+  if (!is_asked_for(checks, "bias", bias, descriptor.score_modifier == ScoreModifier::additive_bias,
+                    "score_modifier", to_string(descriptor.score_modifier))) {
+    return;
+  }
+  const bool is_dense = key_layout(descriptor) == KvLayout::dense;
+  if (!checks.require_shape(
+          "bias", bias, descriptor.dtype_bias,
+          {bias.shape[0] == 1 ? 1 : batch, bias.shape[1] == 1 ? 1 : descriptor.num_q_heads,
+           TensorChecks::any, TensorChecks::any})) {
+    return;
+  }
+  checks.require_readable("bias", bias);
+  checks.require_some("bias", bias, 3);
+  const std::int64_t queries = is_ragged(call.q) ? 0 : call.q.shape[1];
+  const std::int64_t keys = is_dense ? key_extent(descriptor, call) : 0;
+  if ((bias.shape[2] != 1 && bias.shape[2] < queries) || bias.shape[3] < keys) {
+    checks.add("bias", describe(bias),
+               fmt::format("must cover 1 or {} queries and {} keys", queries, keys),
+               "pad the bias, or recompute it with the right lengths");
   }
 }
 
@@ -232,17 +267,22 @@ void set_blocks(const AttentionDescriptor& descriptor, const PrefillCall& call, 
   mask.key_blocks = is_compressed ? INT32_MAX : bounded_extent(layout.shape[3]);
 }
 
+void set_bias(const PrefillCall& call, PrefillMask& mask) {
+  mask.bias = call.bias.data;
+  mask.bias_strides = mask_strides(call.bias);
+  mask.bias_queries = call.bias.shape[2] == 1 ? INT32_MAX : bounded_extent(call.bias.shape[2]);
+  mask.bias_keys = bounded_extent(call.bias.shape[3]);
+}
+
 PrefillMask make_mask(const AttentionDescriptor& descriptor, const PrefillCall& call) {
   PrefillMask mask = {};
-  const bool is_bits =
-      descriptor.mask == MaskKind::materialized_bits || descriptor.mask == MaskKind::tree;
   mask.mask = call.mask.data;
   mask.strides = mask_strides(call.mask);
   mask.queries = call.mask.shape[2] == 1 ? INT32_MAX : bounded_extent(call.mask.shape[2]);
-  mask.keys = bounded_extent(call.mask.shape[3] * (is_bits ? 8 : 1));
-  if (descriptor.mask == MaskKind::document) {
+  mask.keys = bounded_extent(call.mask.shape[3] * (has_bits(descriptor) ? 8 : 1));
+  if (has_mask(descriptor, MaskKind::document)) {
     const bool is_batched = call.kv_segments.rank == 2;
-    mask.keys = is_batched ? bounded_extent(call.kv_segments.shape[1]) : INT32_MAX;
+    mask.segment_keys = is_batched ? bounded_extent(call.kv_segments.shape[1]) : INT32_MAX;
     mask.kv_segment_stride = is_batched ? call.kv_segments.strides[0] : 0;
   }
   mask.prefix_lens = static_cast<const int*>(call.prefix_lens.data);
@@ -251,6 +291,7 @@ PrefillMask make_mask(const AttentionDescriptor& descriptor, const PrefillCall& 
   mask.alibi_slopes = static_cast<const float*>(call.alibi_slopes.data);
   mask.softcap = call.softcap;
   set_blocks(descriptor, call, mask);
+  set_bias(call, mask);
   return mask;
 }
 
@@ -275,6 +316,7 @@ void check_prefill_call(const AttentionDescriptor& descriptor, const PrefillCall
   check_prefill_scales(checks, descriptor, call, batch);
   check_mask_inputs(checks, descriptor, call, batch);
   check_modifiers(checks, descriptor, call);
+  check_bias(checks, descriptor, call, batch);
   check_blocks(checks, descriptor, call, batch);
   check_sinks(checks, descriptor, call.sinks);
   check_softmax_scale(checks, call.softmax_scale);

@@ -193,7 +193,7 @@ bool is_aligned_16(const TokenPool& pool) {
 }
 
 // Of [batch, seqlen_q, num_q_heads, …], or [s_q, num_q_heads, …].
-QueryStrides query_strides(const TensorView& view) {
+QueryStrides row_strides(const TensorView& view) {
   return view.rank == 4 ? QueryStrides{view.strides[0], view.strides[1], view.strides[2]}
                         : QueryStrides{view.strides[0], 0, view.strides[1]};
 }
@@ -226,8 +226,8 @@ SparseMlaArguments make_sparse_mla_arguments(const AttentionDescriptor& descript
   arguments.out = call.out.data;
   arguments.lse = static_cast<float*>(call.lse.data);
   arguments.max_logits = static_cast<float*>(call.max_logits.data);
-  arguments.q_strides = query_strides(call.q);
-  arguments.out_strides = query_strides(call.out);
+  arguments.q_strides = row_strides(call.q);
+  arguments.out_strides = row_strides(call.out);
   arguments.lse_strides = number_strides(call.lse);
   arguments.max_logits_strides = number_strides(call.max_logits);
   arguments.pools[0] = make_pool(descriptor, call.kv);

@@ -15,10 +15,24 @@ enum class MaskKind {
   tree,
   materialized_bool,
   materialized_additive,
-  materialized_bits
+  materialized_bits,
+  custom,
+  composed
 };
-enum class ScoreModifier { none, softcap, alibi };
+enum class ScoreModifier { none, softcap, alibi, additive_bias, custom };
 enum class ScaleGrain { none, per_tensor, per_head, per_token, per_block };
 enum class KvEncoding { plain, fp8_656, fp8_584 };
 enum class KvCopy { tensor, gather };
 enum class PartialOrder { rows, accumulators, transposed };
+
+// Masks, a bit for each.
+template <typename... Kinds>
+constexpr unsigned mask_set(Kinds... kinds) {
+  return (0u | ... | (1u << static_cast<unsigned>(kinds)));
+}
+
+// What a composed mask shows: keys that all masks of any clause show.
+struct MaskClauses {
+  int count;
+  unsigned masks[8];
+};

@@ -20,7 +20,7 @@ struct PrefillMask {
   const void* mask;  // materialized: by batch, head, query, key; tree: the same, of draft tokens
   MaskStrides strides;
   int queries;             // that `mask` covers; those past them see nothing
-  int keys;                // that `mask` or kv_segments covers; those past them are hidden
+  int keys;                // that `mask` covers; those past them are hidden
   const int* prefix_lens;  // [batch], of a prefix-LM mask
   const int* q_segments;   // as the tokens of q: ragged, or [batch, extent]
   const int* kv_segments;  // as the tokens of k: ragged, or rows of this stride
@@ -36,6 +36,12 @@ struct PrefillMask {
   int block_heads;   // rows of blocks per kv head: q_per_kv, or 1 that all of its heads share
   int query_blocks;  // that the layout has; those past them are not looked at
   int key_blocks;
+  int segment_keys;  // that kv_segments covers; those past them are hidden
+  // Of an additive bias, by batch, head, query, key. Nothing is added past what it covers.
+  const void* bias;
+  MaskStrides bias_strides;
+  int bias_queries;
+  int bias_keys;
 };
 
 // fp32 scales of an fp8 tensor; null: all are 1. A stride is 0 where one scale serves all. Those of

@@ -56,7 +56,7 @@ __device__ __forceinline__ void finish_scores(const PrefillArguments& arguments,
           float& score = scores[i][j][half * 2 + c];
           if constexpr (has_row_scales || has_key_scales)
             score *= own_scale * key_scale(shared, buffer, tile_key + j * 8 + c);
-          score = modified_score(arguments, modifier, scale, key, score);
+          score = modified_score(arguments, work, modifier, scale, key, score);
           if constexpr (!is_full)
             score = masked_score(arguments, work, view, key, score);
         }
@@ -247,7 +247,7 @@ __device__ __forceinline__ void process_shared_tiles(SharedStorage& shared,
 
 // With a block layout or an additive mask the assembler would spill to have room for more thread
 // blocks than one.
-constexpr int least_blocks = has_blocks || config::mask == MaskKind::materialized_additive ? 1 : 0;
+constexpr int least_blocks = has_blocks || mask_is_additive ? 1 : 0;
 
 }  // namespace
 

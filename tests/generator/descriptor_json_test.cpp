@@ -40,6 +40,15 @@ TEST_CASE("the JSON of a descriptor is one line with the fields in declaration o
   CHECK(!contains(json, "\n"));
 }
 
+TEST_CASE("an expression of several lines survives the way through one line of JSON") {
+  AttentionDescriptor descriptor;
+  descriptor.mask_expression = "q >= k &&  // \\ \"causal\"\n\tk % 2 == 0";
+  CHECK(!contains(to_json(descriptor), "\n"));
+  CHECK(descriptor_from_json(to_json(descriptor)) == descriptor);
+  descriptor.mask_expression = "\xff";
+  CHECK(contains(to_json(descriptor), "\"mask_expression\":\"\xef\xbf\xbd\""));
+}
+
 TEST_CASE("absent fields keep their defaults") {
   AttentionDescriptor expected;
   expected.num_q_heads = 16;
@@ -62,6 +71,7 @@ TEST_CASE("a value of the wrong type is refused by field and value") {
   CHECK(contains(refusal("{\"head_dim_qk\": null}"), "head_dim_qk = null: must be an integer"));
   CHECK(contains(refusal("{\"head_dim_qk\": [1]}"), "head_dim_qk = [1]: must be an integer"));
   CHECK(contains(refusal("{\"has_sinks\": 1}"), "has_sinks = 1: must be true or false"));
+  CHECK(contains(refusal("{\"mask_expression\": 1}"), "mask_expression = 1: must be a text"));
   CHECK(contains(refusal("{\"mask\": 1}"), "mask = 1: must be one of none, causal"));
   CHECK(contains(refusal("{\"mask\": {}}"), "mask = {}: must be one of none, causal"));
 }

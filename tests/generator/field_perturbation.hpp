@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attnjit/kernel_config.hpp"
+#include "attnjit/mask_formula.hpp"
 
 namespace attnjit::test {
 
@@ -28,6 +29,11 @@ Value another(Value value) {
     return to_string(next).empty() ? Value{} : next;
   } else if constexpr (std::is_same_v<Value, bool>) {
     return !value;
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    return value + "q";
+  } else if constexpr (std::is_same_v<Value, MaskFormula>) {
+    value.clauses.push_back(mask_bit(MaskKind::causal) | mask_bit(MaskKind::document));
+    return value;
   } else {
     return value + 1;
   }

@@ -130,6 +130,8 @@ AttentionDescriptor combined(const AttentionDescriptor& types, const AttentionDe
   call.window_left = mask.window_left;
   call.window_right = mask.window_right;
   call.chunk_size = mask.chunk_size;
+  call.mask_expression = mask.mask_expression;
+  call.mask_formula = mask.mask_formula;
   return call;
 }
 

@@ -9,33 +9,13 @@
 
 #include "attnjit/kernel_renderer.hpp"
 #include "catch.hpp"
+#include "template_copy.hpp"
 
 namespace {
 
 using namespace attnjit;
 namespace fs = std::filesystem;
-
-// A copy of templates/ that a test may damage; removed with the object.
-class TemplateCopy {
- public:
-  TemplateCopy() {
-    std::string pattern = (fs::temp_directory_path() / "attnjit-templates-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    root_ = pattern;
-    fs::copy(ATTNJIT_SOURCE_DIR "/templates", root_, fs::copy_options::recursive);
-  }
-  ~TemplateCopy() {
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
-  }
-  TemplateCopy(const TemplateCopy&) = delete;
-  TemplateCopy& operator=(const TemplateCopy&) = delete;
-
-  const fs::path& root() const { return root_; }
-
- private:
-  fs::path root_;
-};
+using test::TemplateCopy;
 
 // ATTNJIT_TEMPLATES as given, its old value afterwards.
 class TemplatesVariable {

@@ -171,7 +171,7 @@ TEST_CASE("segments, prefixes and slopes are handed on, rows of segments with th
   CHECK(arguments.mask.q_segments == fake_pointer(15));
   CHECK(arguments.mask.kv_segments == fake_pointer(16));
   CHECK(arguments.mask.kv_segment_stride == 80);
-  CHECK(arguments.mask.keys == 75);
+  CHECK(arguments.mask.segment_keys == 75);
   CHECK(arguments.mask.alibi_slopes == fake_pointer(17));
   CHECK(arguments.sinks == fake_pointer(18));
 
@@ -179,7 +179,7 @@ TEST_CASE("segments, prefixes and slopes are handed on, rows of segments with th
   prefill.descriptor.mask = MaskKind::document;
   prefill.call.q_segments = integers({50});
   prefill.call.kv_segments = integers({70});
-  CHECK(arguments_of(prefill).mask.keys == INT_MAX);  // one for each key
+  CHECK(arguments_of(prefill).mask.segment_keys == INT_MAX);  // one for each key
   CHECK(arguments_of(prefill).mask.kv_segment_stride == 0);
 
   prefill = ragged();

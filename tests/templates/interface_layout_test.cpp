@@ -146,7 +146,9 @@ std::string prefill_mask_assertions() {
          ATTNJIT_MEMBER(PrefillMask, blocks) + ATTNJIT_MEMBER(PrefillMask, block_rows) +
          ATTNJIT_MEMBER(PrefillMask, block_columns) + ATTNJIT_MEMBER(PrefillMask, block_strides) +
          ATTNJIT_MEMBER(PrefillMask, block_heads) + ATTNJIT_MEMBER(PrefillMask, query_blocks) +
-         ATTNJIT_MEMBER(PrefillMask, key_blocks);
+         ATTNJIT_MEMBER(PrefillMask, key_blocks) + ATTNJIT_MEMBER(PrefillMask, segment_keys) +
+         ATTNJIT_MEMBER(PrefillMask, bias) + ATTNJIT_MEMBER(PrefillMask, bias_strides) +
+         ATTNJIT_MEMBER(PrefillMask, bias_queries) + ATTNJIT_MEMBER(PrefillMask, bias_keys);
 }
 
 std::string prefill_scale_assertions() {

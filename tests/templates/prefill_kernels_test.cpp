@@ -91,7 +91,8 @@ TEST_CASE("prefill kernels of every mask compile for every architecture without 
       add_kernels({"prefill", to_descriptor(shape)}, arch, library, kernels);
     }
   }
-  CHECK(masks.size() == static_cast<std::size_t>(MaskKind::custom));  // all but custom
+  CHECK(masks.size() == static_cast<std::size_t>(
+                            MaskKind::custom));  // all before custom: composed_kernels_test.cpp
   CHECK(kernels.distinct.size() == std::size(shapes) * std::size(architectures));
   check_all_compile(kernels);
 }

@@ -9,8 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "attnjit/mask_formula.hpp"
 #include "catch.hpp"
+#include "custom_expressions.hpp"
 #include "mask_contents.hpp"
+#include "prefill_composition_suite.hpp"
 #include "prefill_mask_suite.hpp"
 #include "prefill_suite.hpp"
 #include "prefill_tensors.hpp"
@@ -124,6 +127,32 @@ TEST_CASE("a document sees itself only") {
   CHECK(segment_id(documents, -1) == segment_id(documents, -10));
 }
 
+TEST_CASE("a composed mask shows what its masks show, joined as they are") {
+  PrefillCase composed = example_case(MaskKind::composed, {{3, 8}});
+  composed.prefix_lens = {2};
+  composed.descriptor.window_left = 1;
+  composed.descriptor.window_right = 1;
+  composed.descriptor.chunk_size = 3;
+  composed.descriptor.mask_formula = "sliding_window or prefix_lm and chunked";
+  CHECK(row(composed, 0, 0) == "...xxxx.");  // position 5: the window 4 to 6, 3 and 4 of its chunk
+  composed.descriptor.mask_formula = "causal and sliding_window or prefix_lm and chunked";
+  CHECK(row(composed, 0, 1) == ".....xx.");
+  check_range(reachable_keys(composed, 0), 3, 8);
+  composed.descriptor.mask_formula = "sliding_window and chunked";
+  CHECK(row(composed, 0, 0) == "....xx..");
+  CHECK(row(composed, 0, 1) == "......xx");
+  check_range(reachable_keys(composed, 0), 4, 8);
+}
+
+TEST_CASE("a custom mask shows what its expression says of positions") {
+  PrefillCase custom = example_case(MaskKind::custom, {{3, 8}});
+  custom.descriptor.mask_expression = custom_mask_expressions[custom_mask_dilated];
+  CHECK(row(custom, 0, 0) == "x.xx.x..");
+  custom.query_positions = {6};
+  custom.key_positions = {4};
+  CHECK(row(custom, 0, 0) == "x.x.....");
+}
+
 TEST_CASE("a query of a tree sees what comes before the tree, itself and some of the others") {
   const PrefillCase tree = example_case(MaskKind::tree, {{40, 100}});
   for (const int query : {0, 7, 39}) {
@@ -219,7 +248,7 @@ int count_differences(const PrefillCase& prefill_case, const ReferenceArguments&
                       int request, int head) {
   constexpr int query_step = 7;
   const AttentionDescriptor& descriptor = prefill_case.descriptor;
-  const bool is_additive = descriptor.mask == MaskKind::materialized_additive;
+  const bool is_additive = has_mask(descriptor, MaskKind::materialized_additive);
   const KeyRange reachable = reachable_keys(prefill_case, request);
   int differences = 0;
   for (int query = 0; query < prefill_case.q_len(request); query += query_step) {
@@ -241,8 +270,16 @@ int count_differences(const PrefillCase& prefill_case, const ReferenceArguments&
   return differences;
 }
 
-TEST_CASE("the fp64 reference sees exactly what a case says, for every case of the mask suite") {
-  for (const PrefillSuiteCase& suite_case : prefill_mask_suite()) {
+std::vector<PrefillSuiteCase> cases_of_masks() {
+  std::vector<PrefillSuiteCase> cases = prefill_mask_suite();
+  for (PrefillSuiteCase& suite_case : prefill_composition_suite()) {
+    cases.push_back(std::move(suite_case));
+  }
+  return cases;
+}
+
+TEST_CASE("the fp64 reference sees exactly what a case says, for every case of the mask suites") {
+  for (const PrefillSuiteCase& suite_case : cases_of_masks()) {
     const PrefillCase& prefill_case = suite_case.prefill_case;
     INFO(suite_case.group << ": " << describe(prefill_case));
     const HostCall host(prefill_case);

@@ -64,10 +64,21 @@ enum MaskMeaning {
   mask_tree,
   mask_bool,
   mask_additive,
-  mask_bits
+  mask_bits,
+  mask_custom
 };
 
-enum ModifierMeaning { modifier_none, modifier_softcap, modifier_alibi };
+enum ModifierMeaning {
+  modifier_none,
+  modifier_softcap,
+  modifier_alibi,
+  modifier_bias,
+  modifier_custom
+};
+
+// What the expressions of the suites say (their texts: custom_expressions.cpp).
+enum CustomMask { custom_mask_dilated, custom_mask_checkered, custom_mask_by_lengths };
+enum CustomScore { custom_score_striped, custom_score_squashed, custom_score_by_side };
 
 // Elements by batch, head, query and key, or fewer of these; a dimension that is broadcast has
 // stride 0.
@@ -86,7 +97,10 @@ struct SegmentIds {
 
 // What the reference knows of masks: everything in elements, positions and ids; nothing of tiles.
 struct ReferenceMask {
-  int meaning;      // MaskMeaning
+  // What is seen: by all masks of any of these, a bit for each MaskMeaning.
+  unsigned alternatives[8];
+  int num_alternatives;
+  int custom;       // CustomMask
   int window_left;  // -1 = unbounded
   int window_right;
   int chunk_size;
@@ -119,6 +133,9 @@ struct ReferenceArguments {
   long long block_table_stride;
   ReferenceMask mask;
   int modifier;  // ModifierMeaning
+  int custom_score;
+  PairTensor bias;
+  int bias_kind;
   float softcap;
   const float* alibi_slopes;  // [num_q_heads]
   const float* sinks;         // [num_q_heads]; null: none

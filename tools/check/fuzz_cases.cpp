@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "attnjit/mask_formula.hpp"
 #include "fuzz_descriptors.hpp"
 #include "fuzz_random.hpp"
 
@@ -100,9 +101,9 @@ CacheArrangement draw_arrangement(FuzzRandom& random) {
 }
 
 bool reads_mask(const AttentionDescriptor& descriptor) {
-  return descriptor.mask == MaskKind::materialized_bool ||
-         descriptor.mask == MaskKind::materialized_additive ||
-         descriptor.mask == MaskKind::materialized_bits;
+  return has_mask(descriptor, MaskKind::materialized_bool) ||
+         has_mask(descriptor, MaskKind::materialized_additive) ||
+         has_mask(descriptor, MaskKind::materialized_bits);
 }
 
 int longest(const std::vector<int>& lengths) {
@@ -166,28 +167,29 @@ void draw_positions(FuzzRandom& random, PrefillCase& prefill_case) {
       }
     }
   }
-  if (prefill_case.descriptor.mask == MaskKind::prefix_lm) {
+  if (has_mask(prefill_case.descriptor, MaskKind::prefix_lm)) {
     for (const int keys : prefill_case.kv_lens) {
       prefill_case.prefix_lens.push_back(random.between(0, keys + 5));
     }
   }
 }
 
-// The host draws what a mask or tree holds: of a large one the same for all heads, or requests.
+// The host draws what a mask, bias or tree holds: of a large one the same for all heads, or
+// requests.
 void draw_mask_extents(FuzzRandom& random, PrefillCase& prefill_case) {
   using Heads = MaskExtents::Heads;
   const AttentionDescriptor& descriptor = prefill_case.descriptor;
   MaskExtents& extents = prefill_case.mask_extents;
   extents.has_batch = !random.one_in(4);
-  const bool is_mask = reads_mask(descriptor) || descriptor.mask == MaskKind::tree;
-  if (!is_mask) {
+  const bool is_tree = has_mask(descriptor, MaskKind::tree);
+  const bool has_bias = descriptor.score_modifier == ScoreModifier::additive_bias;
+  if (!reads_mask(descriptor) && !is_tree && !has_bias) {
     extents.heads = random.pick({Heads::one, Heads::kv, Heads::q});
     return;
   }
-  extents.has_queries = descriptor.mask == MaskKind::tree || !random.one_in(4);
+  extents.has_queries = is_tree || !random.one_in(4);
   extents.heads = random.pick({Heads::one, Heads::q});
-  const int columns =
-      longest(descriptor.mask == MaskKind::tree ? prefill_case.q_lens : prefill_case.kv_lens);
+  const int columns = longest(is_tree && !has_bias ? prefill_case.q_lens : prefill_case.kv_lens);
   const std::int64_t rows =
       extents.has_queries ? longest(prefill_case.q_lens) + prefill_case.unowned_rows : 1;
   std::int64_t elements = rows * columns * (extents.has_batch ? prefill_case.batch() : 1);

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "attnjit/mask_formula.hpp"
+#include "custom_expressions.hpp"
 #include "fuzz_random.hpp"
 
 namespace attnjit::check {
@@ -75,6 +77,11 @@ void draw_window(FuzzRandom& random, AttentionDescriptor& descriptor) {
       descriptor.window_left < 0 ? random.pick({0, 1, 5}) : random.pick({-1, 0, 0, 1, 3, 32, 500});
 }
 
+template <std::size_t size>
+std::string pick_text(FuzzRandom& random, const std::array<std::string_view, size>& texts) {
+  return std::string(texts.at(static_cast<std::size_t>(random.between(0, int{size} - 1))));
+}
+
 struct DealtMask {
   MaskKind mask;
   DataType dtype_mask = DataType::uint8;
@@ -93,7 +100,7 @@ constexpr std::array<DealtMask, 11> decode_masks = {
      {MaskKind::materialized_additive, DataType::fp16},
      {MaskKind::materialized_additive, DataType::fp32}}};
 
-constexpr std::array<DealtMask, 15> prefill_masks = {
+constexpr std::array<DealtMask, 17> prefill_masks = {
     {{MaskKind::none},
      {MaskKind::causal},
      {MaskKind::causal},
@@ -104,6 +111,8 @@ constexpr std::array<DealtMask, 15> prefill_masks = {
      {MaskKind::prefix_lm},
      {MaskKind::document},
      {MaskKind::tree},
+     {MaskKind::custom},
+     {MaskKind::composed},
      {MaskKind::materialized_bool},
      {MaskKind::materialized_bits},
      {MaskKind::materialized_additive, DataType::bf16},
@@ -130,11 +139,45 @@ void deal_operation_and_mask(std::uint64_t number, AttentionDescriptor& descript
   descriptor.dtype_mask = dealt.dtype_mask;
 }
 
+std::string draw_formula(FuzzRandom& random) {
+  return random.pick<const char*>(
+      {"causal and document", "sliding_window or prefix_lm", "causal and custom",
+       "sliding_window and chunked", "chunked_causal or custom and sliding_window",
+       "causal and (sliding_window or document or prefix_lm)",
+       "(causal or document) and (sliding_window or custom) and chunked",
+       "causal and materialized_bool or document", "materialized_bits and document and prefix_lm",
+       "tree or sliding_window and document", "tree and (document or chunked)",
+       "materialized_additive and (causal or document)"});
+}
+
+// Of one or of several masks, whatever these take.
 void draw_mask_parameters(FuzzRandom& random, AttentionDescriptor& descriptor) {
-  if (descriptor.mask == MaskKind::sliding_window) {
+  if (descriptor.mask == MaskKind::composed) {
+    descriptor.mask_formula = draw_formula(random);
+  }
+  if (has_mask(descriptor, MaskKind::sliding_window)) {
     draw_window(random, descriptor);
-  } else if (descriptor.mask == MaskKind::chunked || descriptor.mask == MaskKind::chunked_causal) {
+  }
+  if (has_mask(descriptor, MaskKind::chunked) || has_mask(descriptor, MaskKind::chunked_causal)) {
     descriptor.chunk_size = random.pick({1, 7, 32, 64, 100, 128, 1000});
+  }
+  if (has_mask(descriptor, MaskKind::custom)) {
+    descriptor.mask_expression = pick_text(random, custom_mask_expressions);
+  }
+  if (descriptor.mask == MaskKind::composed &&
+      has_mask(descriptor, MaskKind::materialized_additive)) {
+    descriptor.dtype_mask = random.pick({DataType::bf16, DataType::fp16, DataType::fp32});
+  }
+}
+
+void draw_modifier(FuzzRandom& random, AttentionDescriptor& descriptor) {
+  using enum ScoreModifier;
+  descriptor.score_modifier =
+      random.pick({none, none, softcap, alibi, additive_bias, additive_bias, custom});
+  if (descriptor.score_modifier == additive_bias) {
+    descriptor.dtype_bias = random.pick({DataType::bf16, DataType::fp16, DataType::fp32});
+  } else if (descriptor.score_modifier == custom) {
+    descriptor.score_expression = pick_text(random, custom_score_expressions);
   }
 }
 
@@ -160,8 +203,7 @@ void draw_decode(FuzzRandom& random, AttentionDescriptor& descriptor) {
 
 void draw_prefill(FuzzRandom& random, AttentionDescriptor& descriptor) {
   descriptor.max_seqlen_q = random.one_in(4) ? random.between(1, 300) : 0;
-  descriptor.score_modifier = random.pick(
-      {ScoreModifier::none, ScoreModifier::none, ScoreModifier::softcap, ScoreModifier::alibi});
+  draw_modifier(random, descriptor);
   if (random.one_in(5)) {
     descriptor.sparsity = Sparsity::block;
     descriptor.sparsity_block =

@@ -45,6 +45,7 @@ constexpr std::array arguments = {
     Argument{"q_segments", &PrefillCall::q_segments},
     Argument{"kv_segments", &PrefillCall::kv_segments, true},
     Argument{"alibi_slopes", &PrefillCall::alibi_slopes},
+    Argument{"bias", &PrefillCall::bias, true},
     Argument{"block_mask", &PrefillCall::block_mask, true},
     Argument{"sinks", &PrefillCall::sinks},
     Argument{"out", &PrefillCall::out},

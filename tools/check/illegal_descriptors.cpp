@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "attnjit/descriptor_validation.hpp"
+#include "attnjit/mask_formula.hpp"
 #include "fuzz_descriptors.hpp"
 #include "fuzz_random.hpp"
 #include "refusal.hpp"
@@ -132,33 +133,67 @@ void spoil_page_size(FuzzRandom& random, Descriptor& d) {
   d.page_size = is_paged(d) ? random.pick({0, -1, 257, 1 << 20}) : random.between(1, 256);
 }
 
-// A mask with all that it needs, and nothing that is wrong but itself.
+// A mask with all that it needs, and nothing that is wrong but itself; all are right for prefill,
+// but not each with every other.
 void spoil_mask(FuzzRandom& random, Descriptor& d) {
   using enum MaskKind;
   d.mask = is_decode(d) ? random.pick({chunked, chunked_causal, prefix_lm, document, tree,
-                                       materialized_bits, custom})
-                        : custom;
+                                       materialized_bits, custom, composed})
+                        : composed;
+  d.mask_formula = "";
+  if (d.mask == composed) {
+    d.mask_formula = is_decode(d) ? "causal and document" : "tree and materialized_bool";
+  }
+  d.mask_expression = d.mask == custom ? "q > k" : "";
   const bool is_chunked = d.mask == chunked || d.mask == chunked_causal;
   d.chunk_size = is_chunked ? random.between(1, 512) : 0;
   d.window_left = d.window_right = -1;
   d.dtype_mask = DataType::uint8;
 }
 
+// An expression that is none, or that nothing asks for.
+std::string draw_bad_expression(FuzzRandom& random, bool is_needed) {
+  return is_needed ? random.pick<const char*>({"", "q > k)", "true; }", "1\n#line 1", "'q'", "{"})
+                   : "q > k";
+}
+
+void spoil_mask_expression(FuzzRandom& random, Descriptor& d) {
+  d.mask_expression = draw_bad_expression(random, has_mask(d, MaskKind::custom));
+}
+
+void spoil_score_expression(FuzzRandom& random, Descriptor& d) {
+  d.score_expression = draw_bad_expression(random, d.score_modifier == ScoreModifier::custom);
+}
+
+void spoil_mask_formula(FuzzRandom& random, Descriptor& d) {
+  d.mask_formula =
+      d.mask == MaskKind::composed
+          ? random.pick<const char*>({"", "causal and", "causal, document", "(causal", "all"})
+          : "causal and document";
+}
+
+void spoil_dtype_bias(FuzzRandom& random, Descriptor& d) {
+  using enum DataType;
+  d.dtype_bias = d.score_modifier == ScoreModifier::additive_bias
+                     ? random.pick({fp8_e4m3, fp8_e5m2, uint8, int32, int64})
+                     : random.pick({bf16, fp16, uint8});
+}
+
 void spoil_dtype_mask(FuzzRandom& random, Descriptor& d) {
   using enum DataType;
-  d.dtype_mask = d.mask == MaskKind::materialized_additive
+  d.dtype_mask = has_mask(d, MaskKind::materialized_additive)
                      ? random.pick({fp8_e4m3, fp8_e5m2, uint8, int32, int64})
                      : random.pick({bf16, fp16, fp32, int32});
 }
 
 void spoil_window_left(FuzzRandom& random, Descriptor& d) {
-  d.window_left = d.mask == MaskKind::sliding_window ? -random.between(2, 4096)
-                                                     : random.pick({-2, 0, 127, 4095});
+  d.window_left = has_mask(d, MaskKind::sliding_window) ? -random.between(2, 4096)
+                                                        : random.pick({-2, 0, 127, 4095});
 }
 
 void spoil_window_right(FuzzRandom& random, Descriptor& d) {
-  d.window_right = d.mask == MaskKind::sliding_window ? -random.between(2, 4096)
-                                                      : random.pick({-2, 0, 127, 4095});
+  d.window_right = has_mask(d, MaskKind::sliding_window) ? -random.between(2, 4096)
+                                                         : random.pick({-2, 0, 127, 4095});
 }
 
 void spoil_window(FuzzRandom&, Descriptor& d) {
@@ -167,14 +202,16 @@ void spoil_window(FuzzRandom&, Descriptor& d) {
 }
 
 void spoil_chunk_size(FuzzRandom& random, Descriptor& d) {
-  const bool is_chunked = d.mask == MaskKind::chunked || d.mask == MaskKind::chunked_causal;
+  const bool is_chunked = has_mask(d, MaskKind::chunked) || has_mask(d, MaskKind::chunked_causal);
   d.chunk_size = is_chunked ? -random.between(0, 128) : random.pick({-1, 1, 128, 8192});
 }
 
+// What decode does not have, or what needs an expression that is not there.
 void spoil_score_modifier(FuzzRandom& random, Descriptor& d) {
   using enum ScoreModifier;
-  d.score_modifier = is_decode(d) ? random.pick({softcap, alibi, additive_bias, custom})
-                                  : random.pick({additive_bias, custom});
+  d.score_modifier = is_decode(d) ? random.pick({softcap, alibi, additive_bias, custom}) : custom;
+  d.dtype_bias = DataType::fp32;
+  d.score_expression = d.score_modifier == custom && is_decode(d) ? "score" : "";
 }
 
 // Token-sparse, which is for other operations, or blocks, which are for prefill.
@@ -252,16 +289,20 @@ constexpr std::array spoilers = {
     Spoiler{spoil_num_q_heads, {"num_q_heads"}},
     Spoiler{spoil_num_kv_heads, {"num_kv_heads"}},
     Spoiler{spoil_max_seqlen_q, {"max_seqlen_q"}},
-    Spoiler{spoil_kv_layout, {"kv_layout"}},
+    Spoiler{spoil_kv_layout, {"kv_layout", "kv_layout_tag", "page_size"}},
     Spoiler{spoil_kv_layout_tag, {"kv_layout_tag"}},
     Spoiler{spoil_page_size, {"page_size"}},
-    Spoiler{spoil_mask, {"mask", "chunk_size"}},
+    Spoiler{spoil_mask, {"mask", "chunk_size", "mask_formula", "mask_expression"}},
     Spoiler{spoil_dtype_mask, {"dtype_mask"}},
     Spoiler{spoil_window_left, {"window_left"}},
     Spoiler{spoil_window_right, {"window_right"}},
     Spoiler{spoil_window, {"mask", "window_left", "window_right"}},
     Spoiler{spoil_chunk_size, {"chunk_size"}},
-    Spoiler{spoil_score_modifier, {"score_modifier"}},
+    Spoiler{spoil_score_modifier, {"score_modifier", "score_expression", "dtype_bias"}},
+    Spoiler{spoil_mask_expression, {"mask_expression"}},
+    Spoiler{spoil_mask_formula, {"mask_formula"}},
+    Spoiler{spoil_score_expression, {"score_expression"}},
+    Spoiler{spoil_dtype_bias, {"dtype_bias"}},
     Spoiler{spoil_sparsity, {"sparsity", "sparsity_block"}},
     Spoiler{spoil_sparsity_block, {"sparsity_block"}},
     Spoiler{spoil_topk, {"topk"}},

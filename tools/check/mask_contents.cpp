@@ -66,6 +66,12 @@ float mask_value(const PrefillCase& prefill_case, int request, int head, int que
   return static_cast<float>(static_cast<int>(bits / 4 % 33) - 16) / 8.0F;
 }
 
+float bias_value(const PrefillCase& prefill_case, int request, int head, int query, int key) {
+  const int row = prefill_case.mask_extents.has_queries ? query : 0;
+  const std::uint64_t bits = draw(prefill_case, 5, read_at(prefill_case, request, head, row, key));
+  return static_cast<float>(static_cast<int>(bits % 33) - 16) / 8.0F;
+}
+
 bool tree_bit(const PrefillCase& prefill_case, int request, int head, int query, int draft) {
   if (draft >= query) {
     return draft == query && draft >= 0;

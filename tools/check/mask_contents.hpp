@@ -13,6 +13,9 @@ bool mask_bit(const PrefillCase& prefill_case, int request, int head, int query,
 // -inf.
 float mask_value(const PrefillCase& prefill_case, int request, int head, int query, int key);
 
+// Of an additive bias: the same numbers, of other places, and never -inf.
+float bias_value(const PrefillCase& prefill_case, int request, int head, int query, int key);
+
 // Whether a query token of a tree sees another: itself and some of those before it.
 bool tree_bit(const PrefillCase& prefill_case, int request, int head, int query, int draft);
 

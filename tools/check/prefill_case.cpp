@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "attnjit/mask_formula.hpp"
+#include "custom_expressions.hpp"
 #include "mask_contents.hpp"
 
 namespace attnjit::check {
@@ -24,16 +26,24 @@ bool is_in_window(const AttentionDescriptor& descriptor, std::int64_t query, std
   return descriptor.window_right < 0 || key <= query + descriptor.window_right;
 }
 
-bool is_visible_in_mask(const PrefillCase& prefill_case, int request, int head, int query,
-                        int key) {
+bool is_visible_in(MaskKind mask, const PrefillCase& prefill_case, int request, int head, int query,
+                   int key) {
   const AttentionDescriptor& descriptor = prefill_case.descriptor;
   const std::int64_t query_position = first_query_position(prefill_case, request) + query;
   const std::int64_t key_position = first_key_position(prefill_case, request) + key;
   const int chunk_size = descriptor.chunk_size;
-  switch (descriptor.mask) {
+  switch (mask) {
     case MaskKind::none:
-    case MaskKind::custom:
+    case MaskKind::composed:
       return true;
+    case MaskKind::custom:
+      return shows(custom_mask_of(descriptor.mask_expression),
+                   {.request = request,
+                    .head = head,
+                    .query = query_position,
+                    .key = key_position,
+                    .seqlen_q = prefill_case.q_len(request),
+                    .seqlen_kv = prefill_case.kv_len(request)});
     case MaskKind::causal:
       return key_position <= query_position;
     case MaskKind::sliding_window:
@@ -60,6 +70,53 @@ bool is_visible_in_mask(const PrefillCase& prefill_case, int request, int head, 
                                                   -std::numeric_limits<float>::infinity();
   }
   return true;
+}
+
+// Whether all masks of one of the alternatives that the mask is composed of show the key.
+bool is_visible_in_mask(const PrefillCase& prefill_case, int request, int head, int query,
+                        int key) {
+  const std::vector<MaskSet> clauses = mask_formula_of(prefill_case.descriptor).clauses;
+  return std::any_of(clauses.begin(), clauses.end(), [&](MaskSet clause) {
+    for (int i = 0; i < static_cast<int>(MaskKind::composed); ++i) {
+      const auto mask = static_cast<MaskKind>(i);
+      if ((clause & mask_bit(mask)) != 0 &&
+          !is_visible_in(mask, prefill_case, request, head, query, key)) {
+        return false;
+      }
+    }
+    return true;
+  });
+}
+
+// The keys that one mask may show any of the queries by position.
+KeyRange range_of(MaskKind mask, const PrefillCase& prefill_case, int request, int first_query,
+                  int last_query) {
+  const AttentionDescriptor& descriptor = prefill_case.descriptor;
+  const std::int64_t length = prefill_case.kv_len(request);
+  // Places among the keys.
+  const std::int64_t origin = first_key_position(prefill_case, request);
+  const std::int64_t place = first_query_position(prefill_case, request) - origin;
+  const std::int64_t first = place + first_query;
+  const std::int64_t last = place + last_query;
+  const auto first_of_chunk = [&](std::int64_t key) {
+    return chunk_of(key + origin, descriptor.chunk_size) * descriptor.chunk_size - origin;
+  };
+  switch (mask) {
+    case MaskKind::causal:
+      return {0, last + 1};
+    case MaskKind::sliding_window:
+      return {descriptor.window_left >= 0 ? first - descriptor.window_left : 0,
+              descriptor.window_right >= 0 ? last + descriptor.window_right + 1 : length};
+    case MaskKind::chunked:
+      return {first_of_chunk(first), first_of_chunk(last) + descriptor.chunk_size};
+    case MaskKind::chunked_causal:
+      return {first_of_chunk(first), last + 1};
+    case MaskKind::prefix_lm:
+      return {0, std::max<std::int64_t>(
+                     last + 1, prefill_case.prefix_lens[static_cast<std::size_t>(request)])};
+    default:
+      return {0, length};
+  }
 }
 
 std::string describe_range(const std::vector<int>& values) {
@@ -168,37 +225,19 @@ KeyRange reachable_keys(const PrefillCase& prefill_case, int request) {
 
 KeyRange reachable_keys(const PrefillCase& prefill_case, int request, int first_query,
                         int last_query) {
-  const AttentionDescriptor& descriptor = prefill_case.descriptor;
   const std::int64_t length = prefill_case.kv_len(request);
-  // Places among the keys.
-  const std::int64_t origin = first_key_position(prefill_case, request);
-  const std::int64_t place = first_query_position(prefill_case, request) - origin;
-  const std::int64_t first = place + first_query;
-  const std::int64_t last = place + last_query;
-  const auto first_of_chunk = [&](std::int64_t key) {
-    return chunk_of(key + origin, descriptor.chunk_size) * descriptor.chunk_size - origin;
-  };
-  KeyRange keys = {0, length};
-  switch (descriptor.mask) {
-    case MaskKind::causal:
-      keys.end = last + 1;
-      break;
-    case MaskKind::sliding_window:
-      keys.begin = descriptor.window_left >= 0 ? first - descriptor.window_left : 0;
-      keys.end = descriptor.window_right >= 0 ? last + descriptor.window_right + 1 : length;
-      break;
-    case MaskKind::chunked:
-      keys = {first_of_chunk(first), first_of_chunk(last) + descriptor.chunk_size};
-      break;
-    case MaskKind::chunked_causal:
-      keys = {first_of_chunk(first), last + 1};
-      break;
-    case MaskKind::prefix_lm:
-      keys.end = std::max<std::int64_t>(
-          last + 1, prefill_case.prefix_lens[static_cast<std::size_t>(request)]);
-      break;
-    default:
-      break;
+  const std::vector<MaskSet> clauses = mask_formula_of(prefill_case.descriptor).clauses;
+  KeyRange keys = {length, 0};
+  for (const MaskSet clause : clauses) {
+    KeyRange shown = {0, length};
+    for (int i = 0; i < static_cast<int>(MaskKind::composed); ++i) {
+      const auto mask = static_cast<MaskKind>(i);
+      if ((clause & mask_bit(mask)) != 0) {
+        const KeyRange range = range_of(mask, prefill_case, request, first_query, last_query);
+        shown = {std::max(shown.begin, range.begin), std::min(shown.end, range.end)};
+      }
+    }
+    keys = {std::min(keys.begin, shown.begin), std::max(keys.end, shown.end)};
   }
   keys.begin = std::clamp<std::int64_t>(keys.begin, 0, length);
   keys.end = std::clamp<std::int64_t>(keys.end, keys.begin, length);

@@ -21,8 +21,8 @@ enum class QueryLayout {
 };
 std::string_view to_string(QueryLayout);
 
-// Which dimensions a materialized mask, a tree or a block-sparse layout has to itself; it is
-// broadcast over the others.
+// Which dimensions a materialized mask, a bias, a tree or a block-sparse layout has to itself; it
+// is broadcast over the others.
 struct MaskExtents {
   bool has_batch = true;
   bool has_queries = true;  // a tree and a block-sparse layout have them always
@@ -49,7 +49,8 @@ struct PrefillCase {
   std::vector<int> prefix_lens;      // of a prefix-LM mask
   int segment_tokens = 40;           // of a document mask: tokens of a document
   MaskExtents mask_extents;
-  int mask_shortage = 0;  // keys of the longest request that a materialized mask leaves out
+  int mask_shortage = 0;  // keys of the longest request that a materialized mask, or a bias
+                          // unless keys are dense, leaves out
   BlockPattern blocks = BlockPattern::random;
   int block_shortage = 0;           // columns of blocks that the block-sparse layout leaves out
   int unowned_rows = 0;             // of ragged or dense tensors, per request: rows past its tokens

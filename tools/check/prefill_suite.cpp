@@ -3,6 +3,7 @@
 #include <array>
 #include <iterator>
 
+#include "prefill_composition_suite.hpp"
 #include "prefill_fp8_suite.hpp"
 #include "prefill_mask_suite.hpp"
 
@@ -245,7 +246,7 @@ std::vector<PrefillSuiteCase> prefill_suite() {
   add_permutations(suite);
   add_batches(suite);
   add_scales(suite);
-  for (const auto part_of : {prefill_mask_suite, prefill_fp8_suite}) {
+  for (const auto part_of : {prefill_mask_suite, prefill_composition_suite, prefill_fp8_suite}) {
     Suite part = part_of();
     std::move(part.begin(), part.end(), std::back_inserter(suite));
   }

@@ -17,7 +17,7 @@ struct PrefillSuiteCase {
 };
 
 // Head dims and ratios; lengths; layouts, page sizes and arrangements; batches; scales; permuted
-// pages; and all of prefill_mask_suite and prefill_fp8_suite.
+// pages; and all of prefill_mask_suite, prefill_composition_suite and prefill_fp8_suite.
 std::vector<PrefillSuiteCase> prefill_suite();
 
 // Query and key tokens of a request each.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "attnjit/mask_formula.hpp"
 #include "mask_contents.hpp"
 
 namespace attnjit::check {
@@ -159,17 +160,22 @@ void write_bits(unsigned char* to, int count, const Bit& bit) {
   }
 }
 
+// Queries of a request that a mask or a bias covers.
+std::int64_t mask_rows(const PrefillCase& prefill_case) {
+  return is_ragged(prefill_case) ? std::max(1, longest(prefill_case.q_lens))
+                                 : count_query_rows(prefill_case);
+}
+
 void add_mask(std::vector<SmallTensor>& tensors, const PrefillCase& prefill_case) {
   const AttentionDescriptor& descriptor = prefill_case.descriptor;
-  const std::int64_t rows = is_ragged(prefill_case) ? std::max(1, longest(prefill_case.q_lens))
-                                                    : count_query_rows(prefill_case);
+  const std::int64_t rows = mask_rows(prefill_case);
   const int keys = mask_keys(prefill_case);
   const auto add = [&](std::int64_t queries, int columns, const auto& write) {
     tensors.push_back(make_pairs(&PrefillCall::mask, prefill_case, descriptor.dtype_mask,
                                  pair_extents(prefill_case, queries), columns, write));
   };
   const std::int64_t queries = prefill_case.mask_extents.has_queries ? rows : 1;
-  if (descriptor.mask == MaskKind::materialized_bool) {
+  if (has_mask(descriptor, MaskKind::materialized_bool)) {
     add(queries, keys, [&](int b, int head, int query, unsigned char* row) {
       for (int key = 0; key < keys; ++key) {  // any value but 0 shows
         row[key] = mask_bit(prefill_case, b, head, query, key)
@@ -177,24 +183,43 @@ void add_mask(std::vector<SmallTensor>& tensors, const PrefillCase& prefill_case
                        : 0;
       }
     });
-  } else if (descriptor.mask == MaskKind::materialized_additive) {
+  } else if (has_mask(descriptor, MaskKind::materialized_additive)) {
     add(queries, keys, [&](int b, int head, int query, unsigned char* row) {
       for (int key = 0; key < keys; ++key) {
         write_value(row + std::ptrdiff_t{key} * size_bytes(descriptor.dtype_mask),
                     descriptor.dtype_mask, mask_value(prefill_case, b, head, query, key));
       }
     });
-  } else if (descriptor.mask == MaskKind::materialized_bits) {
+  } else if (has_mask(descriptor, MaskKind::materialized_bits)) {
     add(queries, (keys + 7) / 8, [&](int b, int head, int query, unsigned char* row) {
       write_bits(row, keys, [&](int key) { return mask_bit(prefill_case, b, head, query, key); });
     });
-  } else if (descriptor.mask == MaskKind::tree) {
+  } else if (has_mask(descriptor, MaskKind::tree)) {
     const int drafts = std::max(1, longest(prefill_case.q_lens));
     add(rows, (drafts + 7) / 8, [&](int b, int head, int query, unsigned char* row) {
       write_bits(row, drafts,
                  [&](int draft) { return tree_bit(prefill_case, b, head, query, draft); });
     });
   }
+}
+
+void add_bias(std::vector<SmallTensor>& tensors, const PrefillCase& prefill_case) {
+  const AttentionDescriptor& descriptor = prefill_case.descriptor;
+  if (descriptor.score_modifier != ScoreModifier::additive_bias) {
+    return;
+  }
+  const int keys = descriptor.kv_layout == KvLayout::dense
+                       ? static_cast<int>(count_key_rows(prefill_case))
+                       : mask_keys(prefill_case);
+  const std::int64_t queries = prefill_case.mask_extents.has_queries ? mask_rows(prefill_case) : 1;
+  tensors.push_back(make_pairs(
+      &PrefillCall::bias, prefill_case, descriptor.dtype_bias, pair_extents(prefill_case, queries),
+      keys, [&](int b, int head, int query, unsigned char* row) {
+        for (int key = 0; key < keys; ++key) {
+          write_value(row + std::ptrdiff_t{key} * size_bytes(descriptor.dtype_bias),
+                      descriptor.dtype_bias, bias_value(prefill_case, b, head, query, key));
+        }
+      }));
 }
 
 void add_blocks(std::vector<SmallTensor>& tensors, const PrefillCase& prefill_case) {
@@ -234,7 +259,7 @@ SmallTensor make_segments(TensorView PrefillCall::*place, const PrefillCase& pre
 }
 
 void add_segments(std::vector<SmallTensor>& tensors, const PrefillCase& prefill_case) {
-  if (prefill_case.descriptor.mask != MaskKind::document) {
+  if (!has_mask(prefill_case.descriptor, MaskKind::document)) {
     return;
   }
   const bool has_ragged_keys = prefill_case.descriptor.kv_layout == KvLayout::ragged;
@@ -280,10 +305,11 @@ std::vector<SmallTensor> make_small_tensors(const PrefillCase& prefill_case) {
   std::vector<SmallTensor> tensors;
   add_lengths(tensors, prefill_case);
   add_mask(tensors, prefill_case);
+  add_bias(tensors, prefill_case);
   add_blocks(tensors, prefill_case);
   add_segments(tensors, prefill_case);
   add_per_head(tensors, prefill_case);
-  if (prefill_case.descriptor.mask == MaskKind::prefix_lm) {
+  if (has_mask(prefill_case.descriptor, MaskKind::prefix_lm)) {
     tensors.push_back(int_tensor(&PrefillCall::prefix_lens, prefill_case.prefix_lens));
   }
   return tensors;

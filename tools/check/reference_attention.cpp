@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "attnjit/kernel_launch.hpp"
+#include "attnjit/mask_formula.hpp"
 #include "cache_layout.hpp"
+#include "custom_expressions.hpp"
 #include "random_tokens.hpp"
 #include "token_access.hpp"
 
@@ -36,8 +38,10 @@ int mask_meaning(MaskKind mask) {
       return mask_additive;
     case MaskKind::materialized_bits:
       return mask_bits;
-    case MaskKind::none:
     case MaskKind::custom:
+      return mask_custom;
+    case MaskKind::none:
+    case MaskKind::composed:
       break;
   }
   return mask_none;
@@ -49,9 +53,14 @@ int modifier_meaning(ScoreModifier modifier) {
       return modifier_softcap;
     case ScoreModifier::alibi:
       return modifier_alibi;
-    default:
-      return modifier_none;
+    case ScoreModifier::additive_bias:
+      return modifier_bias;
+    case ScoreModifier::custom:
+      return modifier_custom;
+    case ScoreModifier::none:
+      break;
   }
+  return modifier_none;
 }
 
 template <typename Value>
@@ -70,9 +79,22 @@ SegmentIds segment_ids(const TensorView& view) {
   return {.data = pointer_of<int>(view), .batch_stride = view.rank == 2 ? view.strides[0] : 0};
 }
 
+void set_alternatives(const AttentionDescriptor& descriptor, ReferenceMask& mask) {
+  for (const MaskSet clause : mask_formula_of(descriptor).clauses) {
+    unsigned& alternative = mask.alternatives[mask.num_alternatives++];
+    for (int i = 0; i < static_cast<int>(MaskKind::composed); ++i) {
+      const auto kind = static_cast<MaskKind>(i);
+      alternative |= (clause & mask_bit(kind)) != 0 ? 1U << mask_meaning(kind) : 0U;
+    }
+  }
+}
+
 ReferenceMask reference_mask(const AttentionDescriptor& descriptor, const PrefillCall& call) {
   ReferenceMask mask = {};
-  mask.meaning = mask_meaning(descriptor.mask);
+  set_alternatives(descriptor, mask);
+  if (has_mask(descriptor, MaskKind::custom)) {
+    mask.custom = custom_mask_of(descriptor.mask_expression);
+  }
   mask.window_left = descriptor.window_left;
   mask.window_right = descriptor.window_right;
   mask.chunk_size = descriptor.chunk_size;
@@ -142,6 +164,11 @@ ReferenceArguments make_reference_arguments(const ReferenceCall& reference) {
   arguments.mask = reference_mask(descriptor, call);
   arguments.modifier = modifier_meaning(descriptor.score_modifier);
   arguments.softcap = call.softcap;
+  arguments.bias = pair_tensor(call.bias);
+  arguments.bias_kind = element_kind(descriptor.dtype_bias);
+  if (descriptor.score_modifier == ScoreModifier::custom) {
+    arguments.custom_score = custom_score_of(descriptor.score_expression);
+  }
   arguments.alibi_slopes = pointer_of<float>(call.alibi_slopes);
   arguments.sinks = pointer_of<float>(call.sinks);
   arguments.softmax_scale = call.softmax_scale;

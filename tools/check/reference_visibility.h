@@ -85,15 +85,33 @@ ATTNJIT_HOST_DEVICE inline bool is_in_window(const ReferenceMask& mask, long lon
   return is_after_left && is_before_right;
 }
 
-ATTNJIT_HOST_DEVICE inline bool passes_mask(const ReferenceArguments& arguments,
-                                            const QueryPlace& place, int key) {
+ATTNJIT_HOST_DEVICE inline bool passes_custom(const ReferenceMask& mask, const QueryPlace& place,
+                                              int key) {
+  const long long key_position = place.first_key_position + key;
+  const long long distance = place.position - key_position;
+  switch (mask.custom) {
+    case custom_mask_dilated:
+      return distance >= 0 && distance % 3 != 1;
+    case custom_mask_checkered:
+      return distance == 0 || (place.request + place.head + key_position) % 2 == 0;
+    case custom_mask_by_lengths:
+      return key_position < place.num_keys / 2 ? place.position >= place.num_queries / 3
+                                               : distance >= -40;
+    default:
+      return false;
+  }
+}
+
+// By one mask, a MaskMeaning.
+ATTNJIT_HOST_DEVICE inline bool passes(int meaning, const ReferenceArguments& arguments,
+                                       const QueryPlace& place, int key) {
   const ReferenceMask& mask = arguments.mask;
   const long long key_position = place.first_key_position + key;
   const bool is_past = key_position <= place.position;
   const bool is_own_chunk =
       mask.chunk_size > 0 &&
       floor_divide(key_position, mask.chunk_size) == floor_divide(place.position, mask.chunk_size);
-  switch (mask.meaning) {
+  switch (meaning) {
     case mask_causal:
       return is_past;
     case mask_window:
@@ -119,9 +137,31 @@ ATTNJIT_HOST_DEVICE inline bool passes_mask(const ReferenceArguments& arguments,
       return key < mask.pairs.keys;
     case mask_bits:
       return has_bit(mask.pairs, place, key);
+    case mask_custom:
+      return passes_custom(mask, place, key);
     default:
       return true;
   }
+}
+
+ATTNJIT_HOST_DEVICE inline bool passes_mask(const ReferenceArguments& arguments,
+                                            const QueryPlace& place, int key) {
+  for (int i = 0; i < arguments.mask.num_alternatives; ++i) {
+    bool passes_all = true;
+    for (int meaning = mask_none; meaning <= mask_custom; ++meaning) {
+      const bool is_asked = (arguments.mask.alternatives[i] >> meaning & 1) != 0;
+      passes_all = passes_all && (!is_asked || passes(meaning, arguments, place, key));
+    }
+    if (passes_all) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether an additive mask changes scores.
+ATTNJIT_HOST_DEVICE inline bool is_additive(const ReferenceMask& mask) {
+  return mask.num_alternatives > 0 && (mask.alternatives[0] >> mask_additive & 1) != 0;
 }
 
 ATTNJIT_HOST_DEVICE inline bool passes_blocks(const ReferenceMask& mask, const QueryPlace& place,

@@ -52,10 +52,17 @@ enum class MaskKind {
   materialized_bool,      // uint8, non-zero = visible
   materialized_additive,  // fp16, bf16 or fp32, added to the scaled score
   materialized_bits,
-  custom,  // a CUDA expression of (b, h, q, k)
+  custom,    // a CUDA expression of (b, h, q, k): mask_expression
+  composed,  // other masks joined by and and or: mask_formula
 };
 
-enum class ScoreModifier { none, softcap, alibi, additive_bias, custom };
+enum class ScoreModifier {
+  none,
+  softcap,
+  alibi,
+  additive_bias,  // fp16, bf16 or fp32 of each query and key, added to the scaled score
+  custom,         // a CUDA expression of (score, b, h, q, k): score_expression
+};
 
 enum class Sparsity { none, block, token };
 
@@ -101,10 +108,14 @@ struct AttentionDescriptor {
   DataType dtype_mask = DataType::uint8;  // of a materialized mask
   int window_left = -1;                   // keys; -1 = unbounded
   int window_right = -1;
-  int chunk_size = 0;  // keys, for the chunked masks
+  int chunk_size = 0;           // keys, for the chunked masks
+  std::string mask_expression;  // of a custom mask: bool, of int b, h, q, k, seqlen_q, seqlen_kv
+  std::string mask_formula;     // of a composed mask: "causal and (document or prefix_lm)"
 
   ScoreModifier score_modifier = ScoreModifier::none;
-  bool has_sinks = false;  // one natural-log logit per q head in the denominator
+  DataType dtype_bias = DataType::fp32;  // of an additive bias
+  std::string score_expression;          // of a custom modifier: float, of float score and those
+  bool has_sinks = false;                // one natural-log logit per q head in the denominator
 
   Sparsity sparsity = Sparsity::none;
   int sparsity_block = 0;  // tokens per block of a block-sparse layout
@@ -136,7 +147,8 @@ std::string_view to_string(Sparsity);
 std::string_view to_string(KvEncoding);
 std::string_view to_string(ScaleGrain);
 
-// The mask in short, with what else shapes the softmax: "causal", "sliding_window 127/0, sinks".
+// The mask in short, with what else shapes the softmax: "causal", "sliding_window 127/0, sinks",
+// "(causal and custom) \"q - k < 128\"".
 std::string describe_mask(const AttentionDescriptor&);
 
 // The types in short, with the grains of their scales: "bf16" if q, k, v and out are alike, else
@@ -172,7 +184,11 @@ void for_each_field(Descriptor& descriptor, Visitor&& visit) {
   visit("window_left", descriptor.window_left);
   visit("window_right", descriptor.window_right);
   visit("chunk_size", descriptor.chunk_size);
+  visit("mask_expression", descriptor.mask_expression);
+  visit("mask_formula", descriptor.mask_formula);
   visit("score_modifier", descriptor.score_modifier);
+  visit("dtype_bias", descriptor.dtype_bias);
+  visit("score_expression", descriptor.score_expression);
   visit("has_sinks", descriptor.has_sinks);
   visit("sparsity", descriptor.sparsity);
   visit("sparsity_block", descriptor.sparsity_block);

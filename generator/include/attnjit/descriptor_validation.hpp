@@ -43,6 +43,8 @@ struct DescriptorRule {
   std::string_view rule;
   std::string_view fix;
   bool (*is_broken)(const AttentionDescriptor&);
+  // Of a field that holds text: what of it breaks the rule, and where. Null: the rule says it all.
+  std::string (*find_fault)(const AttentionDescriptor&) = nullptr;
 };
 
 // Contradictions and values out of range.

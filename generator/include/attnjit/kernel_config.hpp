@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "attnjit/attention_descriptor.hpp"
+#include "attnjit/mask_formula.hpp"
 
 namespace attnjit {
 
@@ -143,8 +144,12 @@ struct PrefillConfig {
   int window_left = -1;
   int window_right = -1;
   int chunk_size = 0;
+  MaskFormula mask_clauses;     // of a composed mask
+  std::string mask_expression;  // goes into a slot of the template, not into its constants
   DataType dtype_mask = DataType::uint8;
   ScoreModifier score_modifier = ScoreModifier::none;
+  DataType dtype_bias = DataType::fp32;
+  std::string score_expression;  // as mask_expression
   int sparsity_block = 0;
   bool has_sinks = false;
   int block_m = 0;
@@ -309,8 +314,13 @@ void for_each_field(const PrefillConfig& config, Visitor&& visit) {
   visit("window_left", config.window_left, "keys of a window before the query's own; -1 = all");
   visit("window_right", config.window_right, "keys of a window after it; -1 = all");
   visit("chunk_size", config.chunk_size, "keys per chunk of a chunked mask");
+  visit("mask_clauses", config.mask_clauses,
+        "of a composed mask: all masks of a clause, any clause");
+  visit("mask_expression", config.mask_expression, "what a custom mask shows");
   visit("dtype_mask", config.dtype_mask, "element type of a materialized mask");
   visit("score_modifier", config.score_modifier, "what happens to a score before the softmax");
+  visit("dtype_bias", config.dtype_bias, "element type of an additive bias");
+  visit("score_expression", config.score_expression, "what a custom modifier makes of a score");
   visit("sparsity_block", config.sparsity_block,
         "tokens per block of a block-sparse layout; 0: none");
   visit("has_sinks", config.has_sinks, "a logit per query head joins the softmax's denominator");

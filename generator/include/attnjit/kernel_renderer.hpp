@@ -14,8 +14,10 @@
 namespace attnjit {
 
 // Renders the kernel of `config` for `device` from the templates in `library`. Throws TemplateError
-// if a template or a header it includes is missing, std::invalid_argument for an arch that is not
-// of the letters a-z, digits and underscores or a field of `config` that holds no enumerator.
+// if a template or a header it includes is missing, or has a slot that is unknown, not closed or
+// lies in another; std::invalid_argument for an arch that is not of the letters a-z, digits and
+// underscores, a field of `config` that holds no enumerator, or an expression that could reach
+// beyond its slot.
 RenderedKernel render(const KernelConfig& config, const TargetDevice& device,
                       const TemplateLibrary& library);
 
@@ -24,7 +26,8 @@ RenderedKernel render(const KernelConfig& config, const TargetDevice& device,
 RenderedKernel render_source(std::string_view entry, std::string_view source,
                              const TargetDevice& device, const TemplateLibrary& library);
 
-// The kernel_config.cuh of `config`: a namespace `config` of commented constants. Throws
+// The kernel_config.cuh of `config`: a namespace `config` of commented constants; expressions are
+// none of these, they go into the template's slots. Throws
 // std::invalid_argument as render does.
 std::string render_config_header(const KernelConfig& config);
 

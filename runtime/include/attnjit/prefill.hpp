@@ -20,7 +20,8 @@ namespace attnjit {
 //
 // Query i of request b stands at position query_positions[b] + i, or, if these are not given, where
 // the last query has the position of the last key (causal masks are then bottom-right aligned).
-// Its key j stands at key_positions[b] + j, or at j. Masks compare positions.
+// Its key j stands at key_positions[b] + j, or at j. Masks compare positions, and these are the q
+// and k of a custom mask or modifier. A composed mask takes what each of its masks takes.
 struct PrefillCall {
   TensorView q;  // ragged [total_q, num_q_heads, head_dim_qk], with q_offsets; or dense
                  // [batch, seqlen_q, num_q_heads, head_dim_qk]: bhsd is a view with other strides
@@ -69,6 +70,10 @@ struct PrefillCall {
   TensorView q_segments;    // [total_q], or [batch, seqlen_q]; of a document mask
   TensorView kv_segments;   // [total_kv], or [batch, seqlen_kv]; of a paged cache the latter
   TensorView alibi_slopes;  // fp32 [num_q_heads]: the score falls by slope * |distance|
+  // Of an additive bias: dtype_bias [batch|1, num_q_heads|1, queries|1, keys], by the places of
+  // query and key in their request, added to the scaled score. Past its end nothing is added; it
+  // must cover all queries and keys of dense tensors.
+  TensorView bias;
   // uint8 [batch|1, num_q_heads|num_kv_heads|1, query blocks, key blocks] of sparsity_block tokens
   // each, by the places of query and key in their request: non-zero = looked at. Blocks past its
   // end are not.

@@ -25,8 +25,10 @@ constexpr MaskKind mask = MaskKind::causal;  // which keys a query sees, besides
 constexpr int window_left = -1;  // keys of a window before the query's own; -1 = all
 constexpr int window_right = -1;  // keys of a window after it; -1 = all
 constexpr int chunk_size = 0;  // keys per chunk of a chunked mask
+constexpr MaskClauses mask_clauses = {0, {}};  // of a composed mask: all masks of a clause, any clause
 constexpr DataType dtype_mask = DataType::uint8;  // element type of a materialized mask
 constexpr ScoreModifier score_modifier = ScoreModifier::none;  // what happens to a score before the softmax
+constexpr DataType dtype_bias = DataType::fp32;  // element type of an additive bias
 constexpr int sparsity_block = 0;  // tokens per block of a block-sparse layout; 0: none
 constexpr bool has_sinks = false;  // a logit per query head joins the softmax's denominator
 constexpr int block_m = 128;  // query rows per thread block

@@ -70,6 +70,20 @@ __device__ long long token_index(const ReferenceArguments& arguments,
   return base + page * strides.block + token % arguments.page_size * strides.row;
 }
 
+// By the definition of the suites' expressions.
+__device__ double customize_score(const ReferenceArguments& arguments, const QueryPlace& place,
+                                  int token, double score) {
+  const long long key_position = place.first_key_position + token;
+  switch (arguments.custom_score) {
+    case custom_score_striped:
+      return score - 0.125 * static_cast<double>(key_position % 5) + (place.head == 1 ? 0.5 : 0.0);
+    case custom_score_squashed:
+      return 3.0 * score / (1.0 + fabs(score)) - 0.0625 * place.request;
+    default:  // custom_score_by_side
+      return key_position > place.position ? score - 1.5 : 1.25 * score;
+  }
+}
+
 // What the score modifier and the mask make of a score that its query sees.
 __device__ double modify_score(const ReferenceArguments& arguments, const QueryPlace& place,
                                int token, double score) {
@@ -81,8 +95,17 @@ __device__ double modify_score(const ReferenceArguments& arguments, const QueryP
     score -= static_cast<double>(arguments.alibi_slopes[place.head]) *
              static_cast<double>(distance < 0 ? -distance : distance);
   }
+  const bool is_biased = arguments.bias.strides.query == 0 || place.query < arguments.bias.queries;
+  if (arguments.modifier == modifier_bias && is_biased && token < arguments.bias.keys) {
+    score += static_cast<double>(
+        load_element(arguments.bias.data,
+                     pair_index(arguments.bias, place.request, place.head, place.query, token),
+                     arguments.bias_kind));
+  }
+  if (arguments.modifier == modifier_custom)
+    score = customize_score(arguments, place, token, score);
   const ReferenceMask& mask = arguments.mask;
-  if (mask.meaning == mask_additive) {
+  if (is_additive(mask)) {
     score += static_cast<double>(load_element(
         mask.pairs.data, pair_index(mask.pairs, place.request, place.head, place.query, token),
         mask.pairs_kind));
