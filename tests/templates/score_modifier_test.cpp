@@ -34,7 +34,9 @@ PrefillWork example_work() {
 // In units of log2, as the softmax wants it.
 float score_of(const PrefillArguments& arguments, int row, int key, float product) {
   const PrefillWork work = example_work();
-  return modified_score(arguments, work, row_modifier(arguments, work, row), key, product) / log2_e;
+  return modified_score(arguments, work, row_modifier(arguments, work, row),
+                        arguments.softmax_scale, key, product) /
+         log2_e;
 }
 
 TEST_CASE("a bias is added where it covers the query and the key, " ATTNJIT_CASE_NAME) {

@@ -50,6 +50,8 @@ Comparison SparseMlaChecker::compare(const SparseMlaProblem& problem,
   arguments.lse = static_cast<const float*>(numbers.data);
   arguments.reference_out = static_cast<const double*>(reference.out.data());
   arguments.reference_lse = static_cast<const double*>(reference_numbers.data());
+  arguments.reference_magnitude = static_cast<const double*>(reference.magnitude.data());
+  arguments.lse_rounding = Tolerance::score_rounding(descriptor.head_dim_qk);
   arguments.result = static_cast<Comparison*>(result.data());
   arguments.out_strides = row_strides(problem.call().out);
   arguments.lse_strides = row_strides(numbers);

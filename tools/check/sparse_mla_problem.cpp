@@ -194,6 +194,7 @@ SparseMlaReference SparseMlaProblem::compute_reference(const DeviceStream& strea
       stream.device(), rows * static_cast<std::size_t>(descriptor.head_dim_v) * sizeof(double));
   reference.lse = DeviceBuffer(stream.device(), rows * sizeof(double));
   reference.max_logits = DeviceBuffer(stream.device(), rows * sizeof(double));
+  reference.magnitude = DeviceBuffer(stream.device(), rows * sizeof(double));
   SparseMlaReferenceArguments arguments = {};
   arguments.q = call_.q.data;
   arguments.q_strides = query_strides(call_.q);
@@ -207,6 +208,7 @@ SparseMlaReference SparseMlaProblem::compute_reference(const DeviceStream& strea
   arguments.out = static_cast<double*>(reference.out.data());
   arguments.lse = static_cast<double*>(reference.lse.data());
   arguments.max_logits = static_cast<double*>(reference.max_logits.data());
+  arguments.magnitude = static_cast<double*>(reference.magnitude.data());
   arguments.softmax_scale = call_.softmax_scale;
   arguments.seqlen_q = case_.seqlen_q;
   arguments.num_q_heads = descriptor.num_q_heads;

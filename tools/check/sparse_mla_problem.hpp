@@ -16,6 +16,7 @@ struct SparseMlaReference {
   DeviceBuffer out;         // double [query tokens, num_q_heads, head_dim_v]
   DeviceBuffer lse;         // double [query tokens, num_q_heads], natural logarithm
   DeviceBuffer max_logits;  // the same
+  DeviceBuffer magnitude;   // double [query tokens, num_q_heads]: of the products of any score
 };
 
 class SparseMlaProblem {

@@ -16,6 +16,7 @@ struct SparseMlaReferenceArguments {
   double* out;          // [query tokens, num_q_heads, head_dim_v]
   double* lse;          // [query tokens, num_q_heads]
   double* max_logits;   // [query tokens, num_q_heads]
+  double* magnitude;    // [query tokens, num_q_heads]: of the products of any score
   double softmax_scale;
   int seqlen_q;
   int num_q_heads;
