@@ -36,6 +36,7 @@ TEST_CASE("the JSON of a config holds the kernel's name and every field") {
   check_json_holds_every_field<PrefillConfig>();
   check_json_holds_every_field<AppendKvCacheConfig>();
   check_json_holds_every_field<SparseMlaConfig>();
+  check_json_holds_every_field<CombinePrefillConfig>();
   CHECK(to_json(KernelConfig(
             CombineConfig{DataType::fp16, 512, PartialOrder::accumulators, 64, 16, 4, true})) ==
         "{\"kernel\":\"combine_splits\",\"dtype\":\"fp16\",\"head_dim_v\":512,"
@@ -54,6 +55,7 @@ TEST_CASE("each kernel has its role") {
   CHECK(role_of(PrefillConfig{}) == KernelRole::prefill);
   CHECK(role_of(AppendKvCacheConfig{}) == KernelRole::append);
   CHECK(role_of(SparseMlaConfig{}) == KernelRole::sparse);
+  CHECK(role_of(CombinePrefillConfig{}) == KernelRole::combine);
   CHECK(to_string(KernelRole::attention) == "attention");
   CHECK(to_string(KernelRole::combine) == "combine");
   CHECK(to_string(KernelRole::schedule) == "schedule");
