@@ -36,17 +36,11 @@ DescriptorAxis flag_axis(std::string name, bool AttentionDescriptor::*field) {
            {"yes", [field](AttentionDescriptor& call) { call.*field = true; }}}};
 }
 
-void set_types(AttentionDescriptor& call, DataType q, DataType kv, DataType out) {
-  call.dtype_q = q;
-  call.dtype_kv = kv;
-  call.dtype_out = out;
-}
-
 std::vector<DataType> legal_types(std::span<const DescriptorRule> legality) {
   std::vector<DataType> types;
   for (const DataType type : enumerators<DataType>()) {
     AttentionDescriptor call;
-    set_types(call, type, type, type);
+    call.dtype_q = call.dtype_kv = call.dtype_out = type;
     if (find_violations(call, legality).empty()) {
       types.push_back(type);
     }
@@ -54,23 +48,27 @@ std::vector<DataType> legal_types(std::span<const DescriptorRule> legality) {
   return types;
 }
 
-// "bf16" where all three are.
-std::string name_of_types(DataType q, DataType kv, DataType out) {
-  return q == kv && kv == out
-             ? std::string(to_string(q))
-             : fmt::format("{}/{}/{}", to_string(q), to_string(kv), to_string(out));
+DescriptorAxis types_axis(std::string name, DataType AttentionDescriptor::*field,
+                          std::span<const DataType> types) {
+  DescriptorAxis axis{std::move(name), {}};
+  for (const DataType type : types) {
+    axis.values.push_back({std::string(to_string(type)),
+                           [field, type](AttentionDescriptor& call) { call.*field = type; }});
+  }
+  return axis;
 }
 
-DescriptorAxis types_axis(std::span<const DescriptorRule> legality) {
+// Of q and of k and v: "bf16" where they are alike.
+DescriptorAxis input_types_axis(std::span<const DataType> types) {
   DescriptorAxis axis{std::string(dtypes_axis), {}};
-  const std::vector<DataType> types = legal_types(legality);
   for (const DataType q : types) {
     for (const DataType kv : types) {
-      for (const DataType out : types) {
-        axis.values.push_back({name_of_types(q, kv, out), [q, kv, out](AttentionDescriptor& call) {
-                                 set_types(call, q, kv, out);
-                               }});
-      }
+      axis.values.push_back(
+          {q == kv ? std::string(to_string(q)) : fmt::format("{}/{}", to_string(q), to_string(kv)),
+           [q, kv](AttentionDescriptor& call) {
+             call.dtype_q = q;
+             call.dtype_kv = kv;
+           }});
     }
   }
   return axis;
@@ -129,16 +127,6 @@ DescriptorAxis layouts_axis() {
                              call.kv_layout_tag = tag;
                              call.page_size = layout == KvLayout::paged ? page_size : 0;
                            }});
-  }
-  return axis;
-}
-
-// Of k_rope: alone, as no other tensor's type follows from it.
-DescriptorAxis rope_types_axis(std::span<const DescriptorRule> legality) {
-  DescriptorAxis axis{"dtype_rope", {}};
-  for (const DataType type : legal_types(legality)) {
-    axis.values.push_back({std::string(to_string(type)),
-                           [type](AttentionDescriptor& call) { call.dtype_rope = type; }});
   }
   return axis;
 }
@@ -229,8 +217,10 @@ DescriptorAxis sparsities_axis() {
 
 std::vector<DescriptorAxis> descriptor_axes(std::span<const DescriptorRule> legality) {
   using Call = AttentionDescriptor;
-  return {types_axis(legality),
-          rope_types_axis(legality),
+  const std::vector<DataType> types = legal_types(legality);
+  return {input_types_axis(types),
+          types_axis(std::string(output_axis), &Call::dtype_out, types),
+          types_axis("dtype_rope", &Call::dtype_rope, types),
           flag_axis("q_rope_apart", &Call::q_rope_apart),
           layouts_axis(),
           pages_axis(),

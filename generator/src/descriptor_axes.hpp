@@ -24,7 +24,8 @@ struct DescriptorAxis {
   std::vector<AxisValue> values;
 };
 
-constexpr std::string_view dtypes_axis = "dtype q/kv/out";
+constexpr std::string_view dtypes_axis = "dtype q/kv";
+constexpr std::string_view output_axis = "dtype_out";
 constexpr std::string_view layout_axis = "kv_layout";
 constexpr std::string_view mask_axis = "mask";
 constexpr std::string_view head_dims_axis = "head_dim qk/v";

@@ -243,8 +243,8 @@ void probe_operation(Operation operation, const Axes& axes, const ServingRules& 
     }
   }
   for (const AttentionDescriptor& base : served) {
-    probe_combinations(base, {}, std::array{dtypes_axis, layout_axis, mask_axis}, axes, rules,
-                       matrix);
+    probe_combinations(base, {}, std::array{dtypes_axis, output_axis, layout_axis, mask_axis}, axes,
+                       rules, matrix);
     probe_combinations(base, {}, std::array{head_dims_axis, mask_axis}, axes, rules, matrix);
   }
 }

@@ -23,9 +23,11 @@ CallWork count_work(const PrefillCase& prefill_case) {
   const double columns = descriptor.head_dim_qk + descriptor.head_dim_v;
   const double cached_columns =
       descriptor.value_source == ValueSource::prefix_of_k ? descriptor.head_dim_qk : columns;
+  const double row_bytes = descriptor.head_dim_qk * size_bytes(descriptor.dtype_q) +
+                           descriptor.head_dim_v * size_bytes(descriptor.dtype_out);
   return {2 * pairs * descriptor.num_q_heads * columns,
           keys * descriptor.num_kv_heads * cached_columns * size_bytes(descriptor.dtype_kv) +
-              queries * descriptor.num_q_heads * columns * size_bytes(descriptor.dtype_q)};
+              queries * descriptor.num_q_heads * row_bytes};
 }
 
 CallTiming time_prefill(AttentionRuntime& runtime, const PrefillCase& prefill_case, int device,

@@ -34,7 +34,7 @@ struct ProbedValue {
 };
 
 struct ServedAxis {
-  std::string axis;  // a field of the descriptor, or several that go together: "dtype q/kv/out"
+  std::string axis;  // a field of the descriptor, or several that go together: "dtype q/kv"
   std::vector<ProbedValue> values;  // ascending positions
 };
 
