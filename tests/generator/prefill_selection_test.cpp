@@ -23,7 +23,7 @@ TargetDevice device_named(std::string_view name) {
 
 PrefillConfig config_of(const AttentionDescriptor& descriptor, std::string_view device = "h200") {
   const auto configs = select_configs(descriptor, device_named(device));
-  REQUIRE(configs.size() == 1);
+  REQUIRE(configs.size() == 2);  // and what merges its parts
   return std::get<PrefillConfig>(configs[0]);
 }
 
@@ -258,6 +258,21 @@ TEST_CASE("a prefill's causal mask stays one, whatever its query tokens") {
   AttentionDescriptor descriptor = ragged_prefill(128, 128, 4);
   descriptor.max_seqlen_q = 1;
   CHECK(config_of(descriptor).mask == MaskKind::causal);
+}
+
+TEST_CASE("what merges the parts of a prefill fits its output, its rows and its sinks") {
+  AttentionDescriptor descriptor = ragged_prefill(128, 64, 4);
+  descriptor.has_sinks = true;
+  descriptor.dtype_out = DataType::fp16;
+  const auto configs = select_configs(descriptor, device_named("h200"));
+  const auto& prefill = std::get<PrefillConfig>(configs.at(0));
+  const auto& combine = std::get<CombinePrefillConfig>(configs.at(1));
+  CHECK(combine.dtype_out == DataType::fp16);
+  CHECK(combine.head_dim_v == 64);
+  CHECK(combine.q_per_kv == 4);
+  CHECK(combine.block_m == prefill.block_m);
+  CHECK(combine.block_m % (combine.num_threads / 32) == 0);  // a warp has a row
+  CHECK(combine.has_sinks);
 }
 
 }  // namespace
