@@ -54,6 +54,7 @@ void flare_mla_prefill(const PreparedPrefill& kernel, const FlareMlaPrefillCall&
   prefill.block_table = call.block_table;
   prefill.query_positions = call.cache_lengths;
   prefill.key_positions = call.cache_offsets;
+  prefill.mask = call.mask;
   prefill.out = call.output;
   prefill.lse = call.lse;
   prefill.softmax_scale = call.scale;

@@ -241,6 +241,23 @@ TEST_CASE("scales of tokens and a rope of q apart reach the prefill") {
       call, [&](const Call& each) { run_with(shape, each); });
 }
 
+TEST_CASE("a mask in memory reaches the prefill") {
+  using Call = FlareMlaPrefillCall;
+  const FlareMlaPrefillShape shape = {
+      .num_heads = 16, .page_size = 64, .mask = MaskKind::materialized_bool};
+  Call call = flare_call();
+  call.mask = elements({2, 1, 50, 128}, 13);
+  call.mask.dtype = DataType::uint8;
+  check_bad_calls<Call>(
+      {
+          {"mask", "must be given", [](Call& c) { c.mask = {}; }},
+          {"mask", "must be uint8", [](Call& c) { c.mask.dtype = DataType::bf16; }},
+          {"mask", "must have shape [2, 16, any, any]", [](Call& c) { c.mask.shape[1] = 4; }},
+      },
+      call, [&](const Call& each) { run_with(shape, each); });
+  CHECK_THROWS_AS(run(call), ArgumentError);  // a causal one takes none
+}
+
 TEST_CASE("a flare MLA prefill of no query tokens is done before it is launched") {
   FlareMlaPrefillCall call = flare_call();
   call.q = elements({0, 16, 192});

@@ -104,7 +104,7 @@ TEST_CASE("every kernel of the contract is of a legal descriptor, and they are f
     }
   }
   INFO(descriptors.size());
-  CHECK(descriptors.size() <= 230);
+  CHECK(descriptors.size() <= 270);
 }
 
 std::vector<std::string> ids_of(const std::string& pattern) {

@@ -21,25 +21,6 @@ Lengths long_lengths() {
   return {{200, 1500}, {33, 700}, {0, 5}, {300, 300}};
 }
 
-AttentionDescriptor composed(AttentionDescriptor descriptor, std::string_view formula) {
-  descriptor.mask = MaskKind::composed;
-  descriptor.mask_formula = formula;
-  if (has_mask(descriptor, MaskKind::sliding_window)) {
-    descriptor.window_left = 90;
-    descriptor.window_right = 3;
-  }
-  if (has_mask(descriptor, MaskKind::chunked) || has_mask(descriptor, MaskKind::chunked_causal)) {
-    descriptor.chunk_size = 100;
-  }
-  if (has_mask(descriptor, MaskKind::custom)) {
-    descriptor.mask_expression = custom_mask_expressions[custom_mask_dilated];
-  }
-  if (has_mask(descriptor, MaskKind::materialized_additive)) {
-    descriptor.dtype_mask = DataType::fp16;
-  }
-  return descriptor;
-}
-
 PrefillCase& add_composed(Suite& suite, const std::string& group,
                           const AttentionDescriptor& descriptor, const Lengths& lengths) {
   PrefillCase& added = add_prefill_case(suite, group, descriptor, lengths);
@@ -153,6 +134,25 @@ void add_biases(Suite& suite) {
 }
 
 }  // namespace
+
+AttentionDescriptor composed(AttentionDescriptor descriptor, std::string_view formula) {
+  descriptor.mask = MaskKind::composed;
+  descriptor.mask_formula = formula;
+  if (has_mask(descriptor, MaskKind::sliding_window)) {
+    descriptor.window_left = 90;
+    descriptor.window_right = 3;
+  }
+  if (has_mask(descriptor, MaskKind::chunked) || has_mask(descriptor, MaskKind::chunked_causal)) {
+    descriptor.chunk_size = 100;
+  }
+  if (has_mask(descriptor, MaskKind::custom)) {
+    descriptor.mask_expression = custom_mask_expressions[custom_mask_dilated];
+  }
+  if (has_mask(descriptor, MaskKind::materialized_additive)) {
+    descriptor.dtype_mask = DataType::fp16;
+  }
+  return descriptor;
+}
 
 std::vector<PrefillSuiteCase> prefill_composition_suite() {
   Suite suite;

@@ -22,16 +22,8 @@ AttentionDescriptor rope_descriptor(const check::PrefillCase& prefill_case, int 
   descriptor.kv_layout = page_size > 0 ? KvLayout::paged : KvLayout::dense;
   descriptor.kv_layout_tag = page_size > 0 ? KvLayoutTag::nhd : KvLayoutTag::bshd;
   descriptor.page_size = page_size;
+  descriptor.dtype_rope = descriptor.dtype_q;
   return descriptor;
-}
-
-// Row of the first key of each request, and behind the last.
-std::vector<int> key_offsets(const check::PrefillCase& prefill_case) {
-  std::vector<int> offsets = {prefill_case.rows_before};
-  for (const int keys : prefill_case.kv_lens) {
-    offsets.push_back(offsets.back() + keys);
-  }
-  return offsets;
 }
 
 // Every head's rope columns become those of head 0.
@@ -56,35 +48,16 @@ RopeCache make_rope_cache(const check::PrefillCase& prefill_case, const RopeCach
   const int depth = prefill_case.descriptor.head_dim_v;
   const std::int64_t rope = keys.columns() - depth;
   const std::vector<int> first_key = key_offsets(prefill_case);
-  std::vector<check::KeyRange> ranges;
-  std::vector<int> cached;
-  for (int b = 0; b < prefill_case.batch(); ++b) {
-    ranges.push_back({0, prefill_case.kv_len(b)});
-    cached.push_back(prefill_case.kv_len(b) - prefill_case.q_len(b));
-  }
-  const bool is_paged = form.page_size > 0;
-  const check::BlockTable table = check::make_block_table(
-      ranges, std::max(1, form.page_size), check::CacheArrangement::pool, prefill_case.seed);
-  HostTensor cache =
-      is_paged ? poisoned_tensor(keys.view.dtype, {table.num_pages, form.page_size, 1, form.width})
-               : poisoned_tensor(keys.view.dtype,
-                                 {prefill_case.batch(), prefill_case.kv_len(0), 1, form.width});
+  const RopeCachePlaces places(prefill_case, form);
+  HostTensor cache = places.cache(keys.view.dtype, form.width, poison_bits);
   for (int b = 0; b < prefill_case.batch(); ++b) {
     for (int key = 0; key < prefill_case.kv_len(b); ++key) {
-      RowIndex place = {b, key};
-      if (is_paged) {
-        place = {table.ids[static_cast<std::size_t>(b * table.columns + key / form.page_size)],
-                 key % form.page_size};
-      }
       std::copy_n(keys.row({first_key[static_cast<std::size_t>(b)] + key, 0}) + depth, rope,
-                  cache.row(place) + form.width - rope);
+                  cache.row(places.place(b, key)) + form.width - rope);
     }
   }
-  if (!is_paged) {
-    return {memory.upload(cache), {}, {}};
-  }
-  return {memory.upload(cache), memory.upload(table.ids, {prefill_case.batch(), table.columns}),
-          memory.upload(cached, {prefill_case.batch()})};
+  return {memory.upload(cache), places.upload_block_table(memory),
+          places.upload_cache_lengths(memory)};
 }
 
 // Keys [begin, end) of each request.
@@ -170,6 +143,7 @@ class FlareProblem {
       flare.cache_offsets = memory_.upload(chunk.begin, {batch});
     }
     flare.lse = lse;
+    flare.mask = call().mask;
     flare.scale = call().softmax_scale;
     flare_mla_prefill(*kernel_, flare, gpu_.stream.handle());
   }

@@ -7,13 +7,9 @@
 #include "attnjit/flare_mla_prefill.hpp"
 #include "prefill_suite.hpp"
 #include "requirement.hpp"
+#include "rope_cache.hpp"
 
 namespace attnjit::contract {
-
-struct RopeCacheForm {
-  int page_size = 64;  // 0: dense, [batch, num_keys, 1, width]; requests have as many keys
-  int width = 576;     // columns of a row of the cache; the last are the rope's
-};
 
 // DeepSeek's depths (192, 128) unless the shape says otherwise; its page_size and returns_lse do
 // not matter here.

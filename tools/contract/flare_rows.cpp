@@ -1,7 +1,12 @@
 // A1 to A20: what is known of Modular's flare_mla_prefill. There is no A19.
+#include <string_view>
+
+#include "custom_expressions.hpp"
 #include "flare_case.hpp"
+#include "flare_fp8_case.hpp"
 #include "host_case.hpp"
 #include "legal_calls.hpp"
+#include "prefill_composition_suite.hpp"
 #include "problems.hpp"
 #include "reference_case.hpp"
 #include "rows.hpp"
@@ -14,6 +19,11 @@ using Call = FlareMlaPrefillCall;
 // Prompts, suffixes of cached ones, a single token, an empty request.
 const check::Lengths ragged_requests = {{129, 129}, {64, 300}, {1, 127}, {0, 65}, {63, 64}};
 
+// As many keys of each, as a dense rope asks.
+const check::Lengths equal_requests = {{150, 150}, {64, 150}, {1, 150}, {0, 150}};
+
+constexpr DataType bf16 = DataType::bf16;
+constexpr DataType e4m3 = DataType::fp8_e4m3;
 constexpr FlareMlaPrefillShape deepseek = {.num_heads = 4};
 constexpr RopeCacheForm paged = {.page_size = 64, .width = 576};
 constexpr RopeCacheForm dense = {.page_size = 0, .width = 576};
@@ -29,9 +39,8 @@ check::PrefillCase ragged(const FlareMlaPrefillShape& shape = deepseek) {
   return flare_problem(shape, ragged_requests);
 }
 
-// As many keys of each request, as a dense rope asks.
 check::PrefillCase equal_keys() {
-  return flare_problem(deepseek, {{150, 150}, {64, 150}, {1, 150}, {0, 150}});
+  return flare_problem(deepseek, equal_requests);
 }
 
 check::PrefillCase windowed(int left, int right) {
@@ -47,6 +56,37 @@ check::PrefillCase chunked(MaskKind mask) {
   return prefill_case;
 }
 
+check::PrefillCase in_memory(MaskKind mask, DataType dtype) {
+  check::PrefillCase prefill_case = ragged(with_mask(mask));
+  prefill_case.descriptor.dtype_mask = dtype;
+  prefill_case.mask_extents.heads = check::MaskExtents::Heads::q;
+  return prefill_case;
+}
+
+check::PrefillCase custom() {
+  check::PrefillCase prefill_case = ragged(with_mask(MaskKind::custom));
+  prefill_case.descriptor.mask_expression =
+      check::custom_mask_expressions[check::custom_mask_dilated];
+  return prefill_case;
+}
+
+check::PrefillCase under_formula(std::string_view formula) {
+  check::PrefillCase prefill_case = ragged();
+  prefill_case.descriptor = check::composed(prefill_case.descriptor, formula);
+  return prefill_case;
+}
+
+FlareMlaPrefillShape with_rope_scales(DataType dtype) {
+  return {.num_heads = 4, .dtype = dtype, .scales = FlareScales::rope_blocks};
+}
+
+FlareMlaPrefillShape with_types_of(DataType dtype, DataType dtype_rope) {
+  return {.num_heads = 4, .dtype = dtype, .dtype_rope = dtype_rope};
+}
+
+constexpr FlareMlaPrefillShape with_token_scales = {
+    .num_heads = 4, .dtype = e4m3, .scales = FlareScales::per_token};
+
 std::vector<Requirement> overload_rows() {
   return {
       {"A1",
@@ -61,13 +101,21 @@ std::vector<Requirement> overload_rows() {
        ""},
       {"A3",
        "Overload 3: the rope columns are e4m3 with fp32 scales per block of 64",
-       {},
-       "overload 3, k_rope in fp8 with k_rope_scales"},
+       {flare_fp8_case("pages of 64", with_rope_scales(bf16), ragged_requests, paged),
+        flare_fp8_case("pages of 1, rope columns alone", with_rope_scales(bf16), ragged_requests,
+                       {.page_size = 1, .width = 64}),
+        flare_fp8_case("dense", with_rope_scales(bf16), equal_requests, dense),
+        flare_fp8_case("dense, alone, q, k and v in e4m3", with_rope_scales(e4m3), equal_requests,
+                       dense_rope_only)},
+       ""},
       {"A4",
        "Overload 4: q_nope, k and v are e4m3 with a scale per token, the rope bf16; the output's "
        "type is its own",
-       {},
-       "overload 4, fp8 q_nope, k and v with scales"},
+       {flare_fp8_case("pages of 64", with_token_scales, ragged_requests, paged),
+        flare_fp8_case("pages of 1, rope columns alone", with_token_scales, ragged_requests,
+                       {.page_size = 1, .width = 64}),
+        flare_fp8_case("dense", with_token_scales, equal_requests, dense)},
+       ""},
   };
 }
 
@@ -126,12 +174,19 @@ std::vector<Requirement> mask_cases_row() {
         flare_case("symmetric window", windowed(20, 20)),
         flare_case("chunked", chunked(MaskKind::chunked)),
         flare_case("chunked causal", chunked(MaskKind::chunked_causal)),
+        flare_case("bool", in_memory(MaskKind::materialized_bool, DataType::uint8)),
+        flare_case("additive", in_memory(MaskKind::materialized_additive, bf16)),
+        flare_case("packed bits", in_memory(MaskKind::materialized_bits, DataType::uint8)),
+        flare_case("tree", in_memory(MaskKind::tree, DataType::uint8)),
+        flare_case("custom", custom()),
+        flare_case("and and or of several", under_formula("causal and sliding_window or custom")),
+        flare_case("and of one in memory", under_formula("causal and materialized_bool")),
         refused_field("a mask tensor that none asked for", "mask",
                       run_prefill_with(ragged_12_4(),
                                        [](PrefillCall& c) {
                                          c.mask = fake_view(DataType::uint8, {1, 1, 65, 130});
                                        }))},
-       "materialised masks, custom expressions, and and or, over rope columns"},
+       ""},
   };
 }
 
@@ -192,8 +247,15 @@ std::vector<Requirement> option_rows() {
         refused_field("v in fp32", "v", flare_with([](Call& c) { c.v.dtype = DataType::fp32; })),
         refused_field("k_rope in e4m3 without scales", "k_rope",
                       flare_with([](Call& c) { c.k_rope.dtype = DataType::fp8_e4m3; })),
-        flare_case("all fp16", ragged({.num_heads = 4, .dtype = DataType::fp16}))},
-       "mixed types that are legal: overloads 3 and 4"},
+        refused_descriptor("k_rope in bf16 under an fp16 q", "dtype_rope",
+                           flare_mla_prefill_descriptor(
+                               {.num_heads = 4, .dtype = DataType::fp16, .dtype_rope = bf16})),
+        flare_case("all fp16", ragged({.num_heads = 4, .dtype = DataType::fp16})),
+        flare_fp8_case("k_rope in e4m3", with_types_of(bf16, e4m3), ragged_requests),
+        flare_fp8_case("q, k and v in e4m3, k_rope in bf16", with_types_of(e4m3, bf16),
+                       ragged_requests),
+        flare_fp8_case("all e4m3", with_types_of(e4m3, e4m3), ragged_requests)},
+       ""},
   };
 }
 

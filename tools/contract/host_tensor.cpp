@@ -7,9 +7,8 @@
 #include "random_tokens.hpp"
 
 namespace attnjit::contract {
-namespace {
 
-std::size_t offset_of(const TensorView& view, const RowIndex& index) {
+std::size_t row_offset(const TensorView& view, const RowIndex& index) {
   std::int64_t offset = 0;
   for (std::size_t i = 0; i + 1 < static_cast<std::size_t>(view.rank); ++i) {
     offset += index.at(i) * view.strides.at(i);
@@ -17,29 +16,8 @@ std::size_t offset_of(const TensorView& view, const RowIndex& index) {
   return static_cast<std::size_t>(offset);
 }
 
-}  // namespace
-
-std::uint16_t* HostTensor::row(const RowIndex& index) {
-  return elements.data() + offset_of(view, index);
-}
-
-HostTensor download(const TensorView& view, const DeviceStream& stream) {
-  HostTensor tensor = {view, {}};
-  const auto bytes = static_cast<std::size_t>(check::span_bytes(view));
-  tensor.elements.resize(bytes / sizeof(std::uint16_t));
-  download_device_memory(view.data, tensor.elements.data(), bytes, stream);
-  tensor.view.data = nullptr;
-  return tensor;
-}
-
 HostTensor poisoned_tensor(DataType dtype, std::initializer_list<std::int64_t> shape) {
-  HostTensor tensor = {contiguous_view(nullptr, dtype, shape), {}};
-  std::int64_t count = 1;
-  for (const std::int64_t extent : shape) {
-    count *= extent;
-  }
-  tensor.elements.assign(static_cast<std::size_t>(count), poison_bits);
-  return tensor;
+  return filled_tensor(dtype, shape, poison_bits);
 }
 
 void for_each_row(const TensorView& view, const std::function<void(const RowIndex&)>& visit) {
@@ -63,11 +41,6 @@ TensorView CallMemory::keep(TensorView view, DeviceBuffer buffer) {
   buffers_.push_back(std::move(buffer));
   view.data = buffers_.back().data();
   return view;
-}
-
-TensorView CallMemory::upload(const HostTensor& tensor) {
-  return keep(tensor.view, make_device_buffer<std::uint16_t>(stream_.device(), tensor.elements,
-                                                             stream_.handle()));
 }
 
 TensorView CallMemory::upload(const std::vector<int>& values,

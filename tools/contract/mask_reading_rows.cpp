@@ -1,6 +1,10 @@
 // §4.14: every kind of mask, score modifier and sink.
+#include <string_view>
+
 #include "attnjit/descriptor_validation.hpp"
+#include "custom_expressions.hpp"
 #include "host_case.hpp"
+#include "prefill_composition_suite.hpp"
 #include "problems.hpp"
 #include "reference_case.hpp"
 #include "rows.hpp"
@@ -9,6 +13,9 @@ namespace attnjit::contract {
 namespace {
 
 using check::PrefillCase;
+
+// Small enough for a mask per query head to be drawn on the host.
+const check::Lengths short_lengths = {{129, 129}, {0, 65}, {64, 300}, {1, 127}, {63, 0}};
 
 // Queries in the middle of the keys, before all of them, far behind them.
 PrefillCase at_positions(const AttentionDescriptor& descriptor) {
@@ -53,7 +60,6 @@ PrefillCase with_prefixes() {
 }
 
 ContractCases memory_masks() {
-  const check::Lengths short_lengths = {{129, 129}, {0, 65}, {64, 300}, {1, 127}, {63, 0}};
   const auto masked = [&](MaskKind mask, DataType dtype) {
     PrefillCase prefill_case = prefill_of(check::with_mask(ragged_12_4(), mask), short_lengths);
     prefill_case.descriptor.dtype_mask = dtype;
@@ -88,6 +94,63 @@ ContractCases score_modifiers() {
   return cases;
 }
 
+// And and or of masks by place, in memory and by an expression.
+ContractCases composed_masks() {
+  ContractCases cases;
+  for (const std::string_view formula :
+       {"causal and document", "causal and (sliding_window or document)",
+        "document or causal and chunked_causal"}) {
+    add_mask(cases, std::string(formula), check::composed(ragged_12_4(), formula));
+  }
+  for (const std::string_view formula :
+       {"causal and materialized_bool", "materialized_bits and document or sliding_window",
+        "tree or sliding_window", "materialized_additive and causal and document"}) {
+    cases.push_back(reference_case(
+        std::string(formula), prefill_of(check::composed(ragged_12_4(), formula), short_lengths)));
+  }
+  add_mask(cases, "causal and custom or document and sliding_window",
+           check::composed(paged_12_4(), "causal and custom or document and sliding_window"));
+  return cases;
+}
+
+// Users' masks and score modifiers.
+ContractCases expressions() {
+  ContractCases cases;
+  AttentionDescriptor masked = check::with_mask(ragged_12_4(), MaskKind::custom);
+  for (const std::string_view expression : check::custom_mask_expressions) {
+    masked.mask_expression = expression;
+    add_mask(cases, "custom mask " + std::string(expression), masked);
+  }
+  AttentionDescriptor modified = ragged_12_4();
+  modified.score_modifier = ScoreModifier::custom;
+  for (const std::string_view expression : check::custom_score_expressions) {
+    modified.score_expression = expression;
+    add_mask(cases, "custom score " + std::string(expression), modified);
+  }
+  return cases;
+}
+
+ContractCases biases() {
+  ContractCases cases;
+  AttentionDescriptor causal = ragged_12_4();
+  causal.score_modifier = ScoreModifier::additive_bias;
+  causal.dtype_bias = DataType::bf16;
+  AttentionDescriptor additive = check::with_mask(causal, MaskKind::materialized_additive);
+  additive.dtype_mask = DataType::bf16;
+  for (const auto& [name, descriptor] : std::vector<std::pair<std::string, AttentionDescriptor>>{
+           {"causal", causal},
+           {"documents", check::with_mask(causal, MaskKind::document)},
+           {"an additive mask", additive}}) {
+    PrefillCase of_heads = prefill_of(descriptor, short_lengths);
+    of_heads.mask_extents.heads = check::MaskExtents::Heads::q;
+    cases.push_back(reference_case("bias per head beside " + name, of_heads));
+    PrefillCase shared = prefill_of(descriptor, short_lengths);
+    shared.mask_extents = {false, false, check::MaskExtents::Heads::one};
+    cases.push_back(reference_case("one bias for all queries beside " + name, shared));
+  }
+  return cases;
+}
+
 ContractCases sinks() {
   ContractCases cases;
   AttentionDescriptor prefill = ragged_12_4();
@@ -119,7 +182,7 @@ ContractCases windows_of_decode() {
 ContractCases all_masks() {
   return joined(
       joined(joined(position_masks(), memory_masks()), joined(score_modifiers(), sinks())),
-      windows_of_decode());
+      joined(joined(composed_masks(), expressions()), joined(biases(), windows_of_decode())));
 }
 
 }  // namespace
@@ -129,7 +192,7 @@ std::vector<Requirement> mask_reading_rows() {
            "Masks: null, causal, windows, chunks, prefix LM, documents, materialised, trees, and "
            "or or of any, a user's expression; score modifiers: soft cap, ALiBi, additive bias, a "
            "user's; sinks",
-           all_masks(), "custom masks and modifiers, and and or of masks, additive bias"}};
+           all_masks(), ""}};
 }
 
 }  // namespace attnjit::contract

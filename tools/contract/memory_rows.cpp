@@ -22,6 +22,14 @@ check::DecodeCase with_type(check::DecodeCase decode_case, DataType dtype) {
   return decode_case;
 }
 
+// q in e4m3, k and v in `kv`.
+ContractCase fp8_prefill(const std::string& name, const AttentionDescriptor& descriptor,
+                         DataType kv) {
+  return reference_case(
+      name, prefill_of(with_fp8(descriptor, DataType::fp8_e4m3, kv, ScaleGrain::per_head),
+                       edge_prefills()));
+}
+
 std::vector<Requirement> stride_rows() {
   check::PrefillCase strided = flash_mla_prefill_problem(
       {.num_q_heads = 8, .num_kv_heads = 4, .head_dim = 128}, 2, 100, 150);
@@ -47,9 +55,12 @@ std::vector<Requirement> stride_rows() {
         flash_mla_case("fp16", with_type(decode_8_4({130, 1}), DataType::fp16)),
         reference_case("fp16 prefill",
                        prefill_of(with_types(ragged_12_4(), DataType::fp16), edge_prefills())),
+        fp8_prefill("e4m3 ragged prefill", ragged_12_4(), DataType::fp8_e4m3),
+        fp8_prefill("e4m3 paged prefill", paged_12_4(), DataType::fp8_e4m3),
+        fp8_prefill("e5m2 k and v", paged_12_4(), DataType::fp8_e5m2),
         refused_as("block_table in fp32", Code::dtype_mismatch,
                    metadata_with([](LegalDecode& d) { d.block_table.dtype = DataType::fp32; }))},
-       "fp8 q, k and v"},
+       ""},
       {"R40",
        "Batch, head and sequence dimensions may be strided if strides are monotonic",
        {flash_mla_prefill_case("gaps between rows", strided),

@@ -11,6 +11,7 @@
 #include "problems.hpp"
 #include "reference_case.hpp"
 #include "rows.hpp"
+#include "unit_scales_case.hpp"
 
 namespace attnjit::contract {
 namespace {
@@ -18,20 +19,69 @@ namespace {
 using Code = FlashMlaErrorCode;
 using Heads = check::MaskExtents::Heads;
 
-std::vector<Requirement> type_rows() {
-  return {
-      {"§4.9",
-       "Mixed types are an error of FlashMLA's interface, and a choice of the descriptor: bf16 q "
-       "over an fp8 cache with scales",
-       {refused_as("fp8 caches of bf16 q", Code::dtype_mismatch, decode_with([](FlashMlaCall& c) {
-                     c.k_cache.dtype = c.v_cache.dtype = DataType::fp8_e4m3;
-                   }))},
-       "bf16 q over an fp8 cache"},
-      {"§4.10",
-       "fp8 scales are 1 unless given, per tensor or [B, Hk]; the output is bf16, the LSE fp32",
-       {},
-       "fp8 q, k, v and outputs with scales"},
+constexpr DataType bf16 = DataType::bf16;
+constexpr DataType e4m3 = DataType::fp8_e4m3;
+
+ContractCase fp8_case(const std::string& name, const AttentionDescriptor& descriptor) {
+  return reference_case(name, prefill_of(descriptor, edge_prefills()));
+}
+
+Requirement mixed_types_row() {
+  ContractCases cases = {
+      refused_as("fp8 caches of bf16 q", Code::dtype_mismatch, decode_with([](FlashMlaCall& c) {
+                   c.k_cache.dtype = c.v_cache.dtype = DataType::fp8_e4m3;
+                 }))};
+  for (const ScaleGrain grain : {ScaleGrain::none, ScaleGrain::per_tensor, ScaleGrain::per_head,
+                                 ScaleGrain::per_token, ScaleGrain::per_block}) {
+    cases.push_back(fp8_case("bf16 q over an e4m3 cache, scales " + std::string(to_string(grain)),
+                             with_fp8(paged_12_4(), bf16, e4m3, grain)));
+  }
+  cases.push_back(fp8_case("bf16 q over ragged e4m3 keys",
+                           with_fp8(ragged_12_4(), bf16, e4m3, ScaleGrain::per_head)));
+  cases.push_back(fp8_case("bf16 q over an e5m2 cache",
+                           with_fp8(paged_12_4(), bf16, DataType::fp8_e5m2, ScaleGrain::per_head)));
+  cases.push_back(refused_descriptor("scales of a bf16 cache", "scales_kv",
+                                     with_fp8(paged_12_4(), bf16, bf16, ScaleGrain::per_head)));
+  return {"§4.9",
+          "Mixed types are an error of FlashMLA's interface, and a choice of the descriptor: bf16 "
+          "q over an fp8 cache with scales",
+          cases, ""};
+}
+
+AttentionDescriptor with_out(AttentionDescriptor descriptor, DataType dtype, ScaleGrain grain) {
+  descriptor.dtype_out = dtype;
+  descriptor.scales_out = grain;
+  return descriptor;
+}
+
+Requirement scales_row() {
+  ContractCases cases;
+  for (const ScaleGrain grain : {ScaleGrain::none, ScaleGrain::per_tensor, ScaleGrain::per_head}) {
+    cases.push_back(fp8_case("e4m3 q, k and v, scales " + std::string(to_string(grain)),
+                             with_fp8(paged_12_4(), e4m3, e4m3, grain)));
+  }
+  const AttentionDescriptor scaled = with_fp8(ragged_12_4(), e4m3, e4m3, ScaleGrain::per_head);
+  for (const DataType out : {e4m3, DataType::fp8_e5m2}) {
+    const std::string name = std::string(to_string(out)) + " output";
+    cases.push_back(
+        fp8_case(name + " with a scale", with_out(scaled, out, ScaleGrain::per_tensor)));
+    cases.push_back(fp8_case(name + ", scale 1", with_out(scaled, out, ScaleGrain::none)));
+  }
+  cases.push_back(unit_scales_case("scales that the call leaves out are 1",
+                                   prefill_of(scaled, edge_prefills())));
+  const auto refused = [&](const std::string& name, const std::string& field, auto spoil) {
+    cases.push_back(refused_field(name, field, run_prefill_with(scaled, spoil)));
   };
+  refused("scales in bf16", "k_scales", [](PrefillCall& c) { c.k_scales.dtype = bf16; });
+  refused("a scale for each query head", "q_scales", [](PrefillCall& c) {
+    c.q_scales = fake_view(DataType::fp32, {2, 12});
+  });
+  refused("an LSE in bf16", "lse", [](PrefillCall& c) {
+    c.lse = fake_view(bf16, {12, c.q.shape[0]});
+  });
+  return {"§4.10",
+          "fp8 scales are 1 unless given, per tensor or [B, Hk]; the output is bf16, the LSE fp32",
+          cases, ""};
 }
 
 // Layouts of [B or 1, heads, query blocks, key blocks].
@@ -144,7 +194,7 @@ Requirement flare_reading_row() {
 }  // namespace
 
 std::vector<Requirement> numeric_reading_rows() {
-  return joined(type_rows(), {sparse_row(), head_dim_row(), flare_reading_row()});
+  return {mixed_types_row(), scales_row(), sparse_row(), head_dim_row(), flare_reading_row()};
 }
 
 }  // namespace attnjit::contract

@@ -3,6 +3,7 @@
 #include "bit_equality_case.hpp"
 #include "decode_facade_case.hpp"
 #include "flare_case.hpp"
+#include "flare_fp8_case.hpp"
 #include "host_case.hpp"
 #include "legal_calls.hpp"
 #include "merge_case.hpp"
@@ -10,6 +11,7 @@
 #include "problems.hpp"
 #include "reference_case.hpp"
 #include "rows.hpp"
+#include "sparse_mla_cases.hpp"
 
 namespace attnjit::contract {
 namespace {
@@ -40,15 +42,24 @@ std::vector<Requirement> flash_mla_operations() {
 }
 
 std::vector<Requirement> flare_operations() {
-  const check::PrefillCase problem = flare_problem({.num_heads = 4}, {{150, 150}, {64, 150}});
+  const check::Lengths lengths = {{150, 150}, {64, 150}};
+  const check::PrefillCase problem = flare_problem({.num_heads = 4}, lengths);
   return {
       {"§1.5", "flare_mla_prefill, overload 1: paged k_rope", {flare_case("paged", problem)}, ""},
       {"§1.6",
        "flare_mla_prefill, overload 2: dense k_rope",
        {flare_case("dense", problem, {.page_size = 0, .width = 576})},
        ""},
-      {"§1.7", "flare_mla_prefill, overload 3: e4m3 k_rope with scales", {}, "overload 3"},
-      {"§1.8", "flare_mla_prefill, overload 4: e4m3 q_nope, k and v with scales", {}, "overload 4"},
+      {"§1.7",
+       "flare_mla_prefill, overload 3: e4m3 k_rope with scales",
+       {flare_fp8_case("paged", {.num_heads = 4, .scales = FlareScales::rope_blocks}, lengths)},
+       ""},
+      {"§1.8",
+       "flare_mla_prefill, overload 4: e4m3 q_nope, k and v with scales",
+       {flare_fp8_case(
+           "paged", {.num_heads = 4, .dtype = DataType::fp8_e4m3, .scales = FlareScales::per_token},
+           lengths)},
+       ""},
   };
 }
 
@@ -62,8 +73,7 @@ std::vector<Requirement> other_operations() {
        ""},
       {"§1.10",
        "Token-sparse MLA, prefill and decode: indices, topk lengths, sinks, an extra pool, fp8",
-       {},
-       "token-sparse MLA"},
+       sparse_mla_cases(), ""},
       {"§1.11",
        "GQA and MHA, decode and prefill, any layout, page size and head ratio",
        {reference_case("decode", gqa_decode(edge_lengths())),

@@ -54,6 +54,17 @@ AttentionDescriptor with_types(AttentionDescriptor descriptor, DataType dtype) {
   return descriptor;
 }
 
+AttentionDescriptor with_fp8(AttentionDescriptor descriptor, DataType q, DataType kv,
+                             ScaleGrain grain) {
+  descriptor.dtype_q = q;
+  descriptor.dtype_kv = kv;
+  descriptor.dtype_out = DataType::bf16;
+  descriptor.scales_q = size_bytes(q) == 1 ? grain : ScaleGrain::none;
+  descriptor.scales_kv = grain;
+  descriptor.scale_block = grain == ScaleGrain::per_block ? 64 : 0;
+  return descriptor;
+}
+
 AttentionDescriptor with_dims(AttentionDescriptor descriptor, int head_dim_qk, int head_dim_v) {
   descriptor.head_dim_qk = head_dim_qk;
   descriptor.head_dim_v = head_dim_v;

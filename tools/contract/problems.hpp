@@ -29,6 +29,10 @@ AttentionDescriptor paged_12_4();
 AttentionDescriptor dense_12_4(KvLayoutTag tag);
 
 AttentionDescriptor with_types(AttentionDescriptor descriptor, DataType dtype);
+
+// `q` over `kv` of fp8 with scales of `grain`, of q too if that is fp8; blocks have 64 columns.
+AttentionDescriptor with_fp8(AttentionDescriptor descriptor, DataType q, DataType kv,
+                             ScaleGrain grain);
 AttentionDescriptor with_dims(AttentionDescriptor descriptor, int head_dim_qk, int head_dim_v);
 AttentionDescriptor with_window(AttentionDescriptor descriptor, int left, int right);
 AttentionDescriptor with_pages(AttentionDescriptor descriptor, int page_size, KvLayoutTag tag);

@@ -36,6 +36,13 @@ ContractCase reference_case(const std::string& name, const check::PrefillCase& p
   return suite_case(name, Proof::reference, false, prefill_case);
 }
 
+ContractCase reference_case(const std::string& name, const check::SparseMlaCase& sparse_case) {
+  return {.name = name,
+          .proof = Proof::reference,
+          .kernels = {sparse_case.descriptor},
+          .on_gpu = [sparse_case](ContractGpu& gpu) { return gpu.sparse_mla.check(sparse_case); }};
+}
+
 ContractCase permutation_case(const std::string& name, const check::DecodeCase& decode_case) {
   return suite_case(name, Proof::equal_bits, check::CheckKind::permutation, decode_case);
 }

@@ -56,6 +56,9 @@ struct FlareMlaPrefillCall {
   // [batch]: position of each request's first row of k and v; 0 if not given. With the LSE, results
   // over several chunks of keys merge into that over all (merge_states.hpp).
   TensorView cache_offsets;
+  // Of a materialized or a tree mask, as PrefillCall has it: by the places of query and key in
+  // their request, or in the chunk of its keys.
+  TensorView mask;
   TensorView lse;  // fp32 [num_heads, total_q]; or not given
   float scale = 1.0f;
 };
