@@ -146,7 +146,7 @@ TEST_CASE("layers with windows and sinks are served, each kind by kernels of its
   CHECK(holds(output.out, "x8 page 64 none sinks m16 "));
 }
 
-TEST_CASE("explain names the one kernel of each prefill") {
+TEST_CASE("explain names the kernel of each prefill, and what merges its parts") {
   const CommandOutput output =
       run_attnjit("explain deepseek-v3 --tp 8 --phases prefill --arch h200");
   CHECK(output.exit_code == 0);
@@ -154,8 +154,10 @@ TEST_CASE("explain names the one kernel of each prefill") {
   CHECK(output.out ==
         "prefill, layers 0-60: 192/128, 16 query heads, 16 kv heads, any number of query tokens, "
         "bf16, ragged, mask causal, on h200 (sm_90a)\n"
-        "one kernel serves every prefill; its tile follows from the call and the card\n"
-        "prefill: prefill_sm80 bf16 192/128 x1 causal m128 n64 warps 4\n\n");
+        "one kernel serves every prefill; its tile follows from the call and the card; where few "
+        "query rows leave a GPU idle, several thread blocks share their keys, and a second merges\n"
+        "prefill: prefill_sm80 bf16 192/128 x1 causal m128 n64 warps 4\n"
+        "combine: combine_prefill bf16 128 x1 m128\n\n");
   const std::string paged =
       R"('{"operation": "prefill_kvcache", "max_seqlen_q": 9, "mask": "document"}')";
   CHECK(holds(run_attnjit("explain " + paged + " --arch a100").out,
