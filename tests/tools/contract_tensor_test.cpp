@@ -1,11 +1,15 @@
 // Tensors of the contract's cases on the host: rows in order, wherever they lie.
+#include <cmath>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "catch.hpp"
 #include "default_scale.hpp"
+#include "element_bits.hpp"
 #include "host_tensor.hpp"
 #include "new_tokens.hpp"
+#include "rope_cache.hpp"
 
 namespace attnjit::contract {
 namespace {
@@ -63,6 +67,51 @@ TEST_CASE("a façade is given no scale where its default is meant") {
   CHECK(facade_scale(static_cast<float>(default_scale(128)), 128) == 0.0F);
   CHECK(facade_scale(static_cast<float>(default_scale(128)), 64) != 0.0F);
   CHECK(facade_scale(0.3F, 64) == 0.3F);
+}
+
+// Of 3 requests.
+check::PrefillCase ragged_keys(const std::vector<int>& kv_lens) {
+  check::PrefillCase prefill_case;
+  prefill_case.q_lens = {1, 2, 3};
+  prefill_case.kv_lens = kv_lens;
+  return prefill_case;
+}
+
+TEST_CASE("every key has a row of its own in a rope's cache, paged or dense") {
+  for (const int page_size : {0, 1, 64}) {
+    const check::PrefillCase prefill_case =
+        ragged_keys(page_size == 0 ? std::vector<int>{70, 70, 70} : std::vector<int>{65, 0, 128});
+    const RopeCachePlaces places(prefill_case, {.page_size = page_size, .width = 64});
+    const HostTensor cache = places.cache(DataType::bf16, 64, poison_bits);
+    std::set<RowIndex> rows;
+    for (int b = 0; b < prefill_case.batch(); ++b) {
+      for (int key = 0; key < prefill_case.kv_len(b); ++key) {
+        const RowIndex row = places.place(b, key);
+        CHECK((row[0] < cache.view.shape[0] && row[1] < cache.view.shape[1]));
+        rows.insert(row);
+      }
+    }
+    CHECK(rows.size() == (page_size == 0 ? 210 : 193));
+    CHECK(cache.columns() == 64);
+  }
+}
+
+TEST_CASE("requests' keys lie end to end behind the rows before them") {
+  CHECK(key_offsets(ragged_keys({65, 0, 128})) == std::vector<int>{2, 67, 67, 195});
+}
+
+TEST_CASE("e4m3 codes and bf16 values are those that are nearest") {
+  for (int code = 0; code < 0x7f; ++code) {
+    const auto byte = static_cast<unsigned char>(code);
+    CHECK(check::e4m3_code(check::e4m3_value(byte)) == byte);
+  }
+  CHECK(check::e4m3_value(0x7e) == 448);
+  CHECK(check::e4m3_value(0x81) == -std::ldexp(1.0F, -9));
+  CHECK(check::e4m3_code(1e9) == 0x7e);
+  CHECK(check::e4m3_code(-1.05) == 0xb8);
+  CHECK(check::bf16_bits(1.0F) == 0x3f80);
+  CHECK(check::round_to_bf16(1.0F + 0x1p-8F) == 1.0F);  // halfway: to even
+  CHECK(check::round_to_bf16(1.0F + 0x3p-8F) == 1.0F + 0x1p-6F);
 }
 
 }  // namespace
