@@ -87,7 +87,8 @@ TEST_CASE("a fuzzed case follows from its seed and index, and from nothing else"
 // With every standard library. Change these lines where what is drawn changes.
 TEST_CASE("fuzzed cases are those that they were") {
   CHECK(describe(make_fuzz_case(1, 0)) ==
-        "prefill_kvcache 192/128 h 12/3 bf16/bf16/fp16 causal custom | b 1 s_q 132 s_k 1013 | q bhsd k page "
+        "prefill_kvcache 192/128 h 12/3 bf16/bf16/fp16 causal custom | b 1 s_q 132 s_k 1013 | q "
+        "bhsd k page "
         "83 hnd pool");
   CHECK(describe(make_fuzz_case(1, 40)) ==
         "gqa 256/256 h 24/8 fp16 page 128 hnd causal | b 5 s_q 33 s_k 0-4861 | "

@@ -394,8 +394,7 @@ std::string_view kernel_name(const KernelConfig& config);
 // One line of JSON: {"kernel": "<template>", fields…}.
 std::string to_json(const KernelConfig& config);
 
-// A short name for tables and logs, e.g.
-// "paged_decode_sm80 bf16 576/512 x16 page 64 none m16 n32 stages 2 warps 4".
+// A short name for tables and logs: "paged_decode_sm80 bf16 576/512 x16 page 64 none m16 …".
 std::string describe(const KernelConfig& config);
 
 }  // namespace attnjit
