@@ -57,8 +57,9 @@ CheckResult PrefillChecker::check(const PrefillCase& prefill_case) {
   const auto kernel = runtime_.prepare_prefill(prefill_case.descriptor, stream_.device());
   PrefillProblem problem(kernels_, prefill_case, stream_, prefill_case.seed);
   const std::vector<unsigned char> first = run(problem, *kernel);
+  const ReferenceResult reference = compute_reference(kernels_, problem.reference_call(), stream_);
   CheckResult result =
-      judge(compare_with_reference(kernels_, problem.reference_call(), stream_, tolerance_),
+      judge(compare(kernels_, problem.reference_call(), reference, stream_, tolerance_),
             count_values(prefill_case), tolerance_);
   if (result.passed && run(problem, *kernel) != first) {
     result.failure = "a second run gives other bits";
@@ -66,11 +67,12 @@ CheckResult PrefillChecker::check(const PrefillCase& prefill_case) {
     result.failure = "something was written between the rows of out";
   }
   result.passed = result.failure.empty();
-  return result.passed ? check_split(problem, *kernel, result) : result;
+  return result.passed ? check_split(problem, *kernel, reference, result) : result;
 }
 
 // Once more with the keys in parts, as many as the seed says: some may have no keys.
 CheckResult PrefillChecker::check_split(PrefillProblem& problem, const PreparedPrefill& kernel,
+                                        const ReferenceResult& reference,
                                         const CheckResult& unsplit) {
   const PrefillCase& prefill_case = problem.prefill_case();
   PrefillPlan plan;
@@ -84,7 +86,7 @@ CheckResult PrefillChecker::check_split(PrefillProblem& problem, const PreparedP
   problem.poison_outputs(stream_);
   run_prefill(kernel, problem.call(), plan, workspace.data(), bytes, stream_.handle());
   CheckResult result =
-      judge(compare_with_reference(kernels_, problem.reference_call(), stream_, tolerance_),
+      judge(compare(kernels_, problem.reference_call(), reference, stream_, tolerance_),
             count_values(prefill_case), tolerance_);
   if (result.passed && !is_padding_untouched(problem, problem.download_outputs(stream_))) {
     result.failure = "something was written between the rows of out";

@@ -20,13 +20,15 @@ class PrefillChecker {
   CheckResult check(const PrefillSuiteCase& suite_case);
 
   // Runs the case on NaN-poisoned outputs and compares; then again: equal to the bit, and nothing
-  // written between and around its rows.
+  // written between and around its rows; then with the keys in 2 to 32 parts.
   CheckResult check(const PrefillCase& prefill_case);
 
  private:
-  // The pages in two orders: passed if outputs and LSEs are equal to the bit.
+  // The same with the keys in parts; the worse of both results.
   CheckResult check_split(PrefillProblem& problem, const PreparedPrefill& kernel,
-                          const CheckResult& unsplit);
+                          const ReferenceResult& reference, const CheckResult& unsplit);
+
+  // The pages in two orders: passed if outputs and LSEs are equal to the bit.
   CheckResult check_permutation(const PrefillCase& prefill_case);
 
   // On poisoned outputs; the bytes of these.

@@ -48,10 +48,10 @@ double Tolerance::score_rounding(int head_dim) {
   return (instructions + products_per_instruction) * rounding;
 }
 
-Comparison compare_with_reference(const CheckKernels& kernels, const ReferenceCall& call,
-                                  const DeviceStream& stream, const Tolerance& tolerance) {
+Comparison compare(const CheckKernels& kernels, const ReferenceCall& call,
+                   const ReferenceResult& reference, const DeviceStream& stream,
+                   const Tolerance& tolerance) {
   const AttentionDescriptor& descriptor = call.descriptor;
-  const ReferenceResult reference = compute_reference(kernels, call, stream);
   DeviceBuffer result(stream.device(), sizeof(Comparison));
   result.fill(0, stream.handle());
   const std::int64_t rows = call.num_rows() * descriptor.num_q_heads;
@@ -81,6 +81,11 @@ Comparison compare_with_reference(const CheckKernels& kernels, const ReferenceCa
            &arguments);
   }
   return download_values<Comparison>(result, 1, stream.handle()).front();
+}
+
+Comparison compare_with_reference(const CheckKernels& kernels, const ReferenceCall& call,
+                                  const DeviceStream& stream, const Tolerance& tolerance) {
+  return compare(kernels, call, compute_reference(kernels, call, stream), stream, tolerance);
 }
 
 Comparison compare_with_reference(const CheckKernels& kernels, const DecodeProblem& problem,

@@ -33,7 +33,13 @@ struct CheckResult {
   std::string failure;  // what is wrong, empty if passed
 };
 
-// Compares what is in the call's out and lse. Throws CudaError.
+// Compares what is in the call's out and lse with what the reference made of the call. Throws
+// CudaError.
+Comparison compare(const CheckKernels& kernels, const ReferenceCall& call,
+                   const ReferenceResult& reference, const DeviceStream& stream,
+                   const Tolerance& tolerance);
+
+// The same with a reference of its own.
 Comparison compare_with_reference(const CheckKernels& kernels, const ReferenceCall& reference,
                                   const DeviceStream& stream, const Tolerance& tolerance);
 Comparison compare_with_reference(const CheckKernels& kernels, const DecodeProblem& problem,
