@@ -47,7 +47,7 @@ const std::array support = {
         "mask",
         "only none, causal, sliding_window, materialized_bool and materialized_additive are served "
         "by decode",
-        "express the mask as a materialized one",
+        "use operation prefill_kvcache, or express the mask as a materialized one",
         [](D d) {
           return !is_prefill(d.operation) && d.mask != MaskKind::none &&
                  d.mask != MaskKind::causal && d.mask != MaskKind::sliding_window &&
@@ -55,9 +55,10 @@ const std::array support = {
         }},
     DescriptorRule{
         "score_modifier", "only none is served by decode",
-        "fold the modifier into an additive mask",
+        "use operation prefill_kvcache, or fold the modifier into an additive mask",
         [](D d) { return !is_prefill(d.operation) && d.score_modifier != ScoreModifier::none; }},
-    DescriptorRule{"sparsity", "only none is served by decode", "use a materialized mask",
+    DescriptorRule{"sparsity", "only none is served by decode",
+                   "use operation prefill_kvcache, or a materialized mask",
                    [](D d) { return !is_prefill(d.operation) && d.sparsity == Sparsity::block; }},
     DescriptorRule{"scales_kv", "only none, per_tensor and per_head are served by append_kv_cache",
                    "give a scale per head, or none",
