@@ -53,9 +53,13 @@ MaskFormula both(const MaskFormula& left, const MaskFormula& right) {
   return simplified(std::move(clauses));
 }
 
+bool is_space(char character) {
+  return character == ' ' || character == '\t' || character == '\n';
+}
+
 bool is_letter(char character) {
-  return (character >= 'a' && character <= 'z') || (character >= '0' && character <= '9') ||
-         character == '_';
+  return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
+         (character >= '0' && character <= '9') || character == '_';
 }
 
 // Goes over a formula once, from left to right.
@@ -121,7 +125,7 @@ class Parser {
 
   void advance() {
     position_ += word_.size();
-    while (position_ < text_.size() && (text_[position_] == ' ' || text_[position_] == '\n')) {
+    while (position_ < text_.size() && is_space(text_[position_])) {
       ++position_;
     }
     std::size_t end = position_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -100,7 +101,7 @@ std::optional<PrefillConfig> first_that_fits(PrefillConfig config, std::span<con
   return std::nullopt;
 }
 
-// Wide windows hide the same as unbounded ones, and places then count in 32 bits.
+// Wide windows and chunks hide the same as unbounded ones, and places then count in 32 bits.
 int bounded_window(int keys) {
   constexpr int most_keys = 1 << 30;
   return std::min(keys, most_keys);
@@ -146,7 +147,7 @@ PrefillConfig config_for(const AttentionDescriptor& descriptor) {
   set_mask(descriptor, config);
   config.window_left = bounded_window(descriptor.window_left);
   config.window_right = bounded_window(descriptor.window_right);
-  config.chunk_size = descriptor.chunk_size;
+  config.chunk_size = bounded_window(descriptor.chunk_size);
   config.dtype_mask = descriptor.dtype_mask;
   config.score_modifier = descriptor.score_modifier;
   config.dtype_bias = descriptor.dtype_bias;
@@ -172,7 +173,8 @@ CombinePrefillConfig combine_for(const PrefillConfig& prefill) {
 PrefillConfig select_prefill(const AttentionDescriptor& descriptor, const TargetDevice& device) {
   const PrefillConfig config = config_for(descriptor);
   std::span<const RowTile> tiles = tiles_for(config);
-  const int rows = descriptor.max_seqlen_q * config.q_per_kv;  // 0: any number
+  const std::int64_t rows =
+      std::int64_t{descriptor.max_seqlen_q} * config.q_per_kv;  // 0: any number
   if (rows > 0 && rows <= tiles.back().block_m) {
     tiles = tiles.last(1);
   }

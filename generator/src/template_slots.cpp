@@ -112,7 +112,8 @@ class SlotFiller {
       keep(static_cast<std::size_t>(line - lines_.begin()));
     }
     // The line of the closing brace, counted from 1, is `end`.
-    text_ += fmt::format("  return (\n#line 1 \"<slot {}>\"\n{}\n#line {} \"{}\"\n  );\n}}\n", name,
+    // What is wrong with the whole expression is told where `return` stands.
+    text_ += fmt::format("#line 1 \"<slot {}>\"\nreturn ({}\n#line {} \"{}\"\n);\n}}\n", name,
                          expression, end, path_);
     text_ += fmt::format("#line {} \"{}\"\n", end + 1, path_);
   }

@@ -25,6 +25,18 @@ std::int64_t expected_keys(const AttentionDescriptor& descriptor, const PrefillC
   return key_layout(descriptor) == KvLayout::ragged ? (extent + batch - 1) / batch : extent;
 }
 
+// Of those, what a row tile sees at most: a window's keys and the tile's own.
+std::int64_t expected_keys_of_tile(const PreparedPrefill& kernel, const PrefillCall& call) {
+  const AttentionDescriptor& descriptor = kernel.descriptor;
+  const std::int64_t keys = expected_keys(descriptor, call);
+  if (descriptor.mask != MaskKind::sliding_window || descriptor.window_left < 0 ||
+      descriptor.window_right < 0) {
+    return keys;
+  }
+  const std::int64_t window = std::int64_t{descriptor.window_left} + descriptor.window_right;
+  return std::min(keys, window + kernel.config.block_m);
+}
+
 // Thread blocks that run at the same time.
 std::int64_t resident_blocks(const TargetDevice& target, const PrefillConfig& config) {
   constexpr int most_blocks = 2;  // of 255 registers for each of 128 threads
@@ -39,11 +51,12 @@ PrefillPlan plan_prefill(const PreparedPrefill& kernel, const PrefillCall& call)
   check_prefill_call(kernel.descriptor, call);
   const std::int64_t blocks = count_row_tiles(kernel.config, call) * kernel.descriptor.num_kv_heads;
   PrefillPlan plan;
-  if (blocks == 0) {
+  // How many parts are right follows from what else is in the batch.
+  if (blocks == 0 || kernel.descriptor.batch_invariant) {
     return plan;
   }
   const std::int64_t tiles =
-      expected_keys(kernel.descriptor, call) / (kernel.config.block_n * least_tiles_of_part);
+      expected_keys_of_tile(kernel, call) / (kernel.config.block_n * least_tiles_of_part);
   const std::int64_t splits =
       std::min({resident_blocks(kernel.target, kernel.config) / blocks, tiles, most_splits});
   plan.num_splits = static_cast<int>(std::max<std::int64_t>(splits, 1));

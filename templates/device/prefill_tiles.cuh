@@ -118,7 +118,7 @@ __device__ __forceinline__ void copy_tile(Stored* destination,
   constexpr int passes = Share::passes;
   const int first_row = Share::first_row();
   const int column = Share::column();
-  if (Share::is_idle())
+  if (Share::is_idle() || (rows_at_once > config::block_n && first_row >= config::block_n))
     return;
   const int first_token = tile * config::block_n + first_row;
   const unsigned num_visible = tiles.end_key - tiles.first_key;

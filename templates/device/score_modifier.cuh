@@ -16,7 +16,8 @@ constexpr bool softmax_scales = config::score_modifier == ScoreModifier::none &&
 // What the softmax multiplies scores by: products of a negative scale change their sign before, and
 // 0 is replaced, for 0 times -inf is not 0.
 __device__ __forceinline__ float softmax_factor(float softmax_scale) {
-  return softmax_scales ? fmaxf(fabsf(softmax_scale) * log2_e, 1e-30f) : 1.0f;
+  const float factor = fabsf(softmax_scale) * log2_e;
+  return !softmax_scales ? 1.0f : factor < 1e-30f ? 1e-30f : factor;  // NaN stays NaN
 }
 
 // tanh(x) within 4e-7 of its value; tanh.approx has errors of 5e-4. Near 0 a polynomial in x^2

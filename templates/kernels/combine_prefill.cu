@@ -41,6 +41,8 @@ __device__ __forceinline__ void store_row(const PrefillArguments& arguments,
       arguments.partial_out + partial_row(arguments, work, row, 0) * config::head_dim_v;
   const long long step = arguments.partial_rows * config::head_dim_v;
   const int lane = static_cast<int>(threadIdx.x % 32);
+  // Unrolled, the second of two turns of unequal columns would keep its sum in memory.
+#pragma unroll 1
   for (int first = 0; first < config::head_dim_v; first += 64) {
     const int column = first + lane * 2;
     float2 sum = {};

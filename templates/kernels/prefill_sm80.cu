@@ -65,6 +65,11 @@ __device__ __forceinline__ void finish_scores(const PrefillArguments& arguments,
   }
 }
 
+// A key that no query sees may have any scale.
+__device__ __forceinline__ float scaled_probability(float probability, float scale) {
+  return probability == 0.0f ? 0.0f : probability * scale;
+}
+
 // Probabilities times the scales of their values, whose codes they are multiplied with.
 __device__ __forceinline__ void scale_probabilities(const SharedScales& scales, int buffer,
                                                     const Position& at, Scores& scores) {
@@ -75,8 +80,8 @@ __device__ __forceinline__ void scale_probabilities(const SharedScales& scales, 
       const float scale = value_scale(scales, buffer, j * 8 + at.lane % 4 * 2 + c);
 #pragma unroll
       for (int i = 0; i < row_tiles; ++i) {
-        scores[i][j][c] *= scale;
-        scores[i][j][2 + c] *= scale;
+        scores[i][j][c] = scaled_probability(scores[i][j][c], scale);
+        scores[i][j][2 + c] = scaled_probability(scores[i][j][2 + c], scale);
       }
     }
   }
@@ -245,9 +250,10 @@ __device__ __forceinline__ void process_shared_tiles(SharedStorage& shared,
   }
 }
 
-// With a block layout or an additive mask the assembler would spill to have room for more thread
-// blocks than one.
-constexpr int least_blocks = has_blocks || mask_is_additive ? 1 : 0;
+// With these the assembler would spill to have room for more thread blocks than one.
+constexpr bool converts =
+    is_fp8<config::dtype_q> || is_fp8<config::dtype_kv> || is_fp8<config::dtype_rope>;
+constexpr int least_blocks = has_blocks || mask_is_additive || converts ? 1 : 0;
 
 }  // namespace
 

@@ -87,6 +87,29 @@ TEST_CASE(
   CHECK(plan_of(ragged_call).num_splits == 1);
 }
 
+TEST_CASE("a window's keys are what a tile sees: they are not cut by the length of the table") {
+  PrefillCase prefill = paged_calls(1, 1, 2048);
+  prefill.descriptor.mask = MaskKind::sliding_window;
+  prefill.descriptor.window_left = 127;
+  prefill.descriptor.window_right = 0;
+  CHECK(plan_of(prefill).num_splits == 1);
+  prefill.descriptor.window_left = -1;
+  prefill.descriptor.window_right = 3;
+  CHECK(plan_of(prefill).num_splits > 1);
+}
+
+TEST_CASE("a batch-invariant prefill is never in parts, which would depend on the batch") {
+  PrefillCase prefill = paged_calls(1, 1, 2048);
+  prefill.descriptor.batch_invariant = true;
+  CHECK(plan_of(prefill).num_splits == 1);
+  try {
+    run_prefill(prepared(prefill), prefill.call, {2, 0}, fake_pointer(20), 1 << 30, nullptr);
+    FAIL("two parts were accepted");
+  } catch (const ArgumentError& error) {
+    CHECK(std::string(error.what()).find("plan.num_splits = 2: must be 1") != std::string::npos);
+  }
+}
+
 TEST_CASE("a plan is refused for a call that is wrong") {
   PrefillCase prefill = paged_calls(1, 1, 100);
   prefill.call.seq_lens = {};

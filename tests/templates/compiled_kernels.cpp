@@ -63,6 +63,14 @@ void add_kernels(const NamedDescriptor& call, const char* arch, const TemplateLi
   }
 }
 
+std::size_t count_of(const Kernels& kernels, std::string_view name) {
+  std::size_t count = 0;
+  for (const auto& [source, kernel] : kernels.distinct) {
+    count += kernel.name == name ? 1 : 0;
+  }
+  return count;
+}
+
 std::string find_problem(const NvrtcCompiler& compiler, const RenderedKernel& kernel) {
   const std::string subject = kernel.arch + " " + kernel.config;
   try {

@@ -1,8 +1,10 @@
 // Sets of rendered kernels, and that all of them compile without local memory.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attnjit/attention_descriptor.hpp"
@@ -31,6 +33,9 @@ struct Kernels {
 // Adds the kernels of `call` on `arch`, or counts it as refused.
 void add_kernels(const NamedDescriptor& call, const char* arch, const TemplateLibrary& library,
                  Kernels& kernels);
+
+// Those of one template.
+std::size_t count_of(const Kernels& kernels, std::string_view name);
 
 // "" if the kernel compiles, needs no local memory, and the assembler serialised nothing.
 std::string find_problem(const NvrtcCompiler& compiler, const RenderedKernel& kernel);
