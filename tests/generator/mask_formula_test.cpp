@@ -85,7 +85,7 @@ TEST_CASE("what cannot be read is refused with its place") {
   CHECK(refusal("causal)") == "1:7: \")\" must be \"and\" or \"or\"");
   CHECK(refusal("()") == "1:2: \")\" is no mask that can be joined");
   CHECK(refusal("not causal") == "1:1: \"not\" is no mask that can be joined");
-  CHECK(refusal("Causal") == "1:1: \"C\" is no mask that can be joined");
+  CHECK(refusal("Causal") == "1:1: \"Causal\" is no mask that can be joined");
   CHECK(refusal("none or causal") == "1:1: \"none\" is no mask that can be joined");
   CHECK(refusal("causal and composed") == "1:12: \"composed\" is no mask that can be joined");
   CHECK(refusal("causal\xff").starts_with("1:7: \"\\xff\" must be"));

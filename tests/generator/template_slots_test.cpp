@@ -47,12 +47,11 @@ TEST_CASE("an expression takes the place of a slot's body, between lines that sa
         "// slot shows\n"
         "__device__ bool shows(int q,\n"
         "                      int k) {\n"
-        "  return (\n"
         "#line 1 \"<slot shows>\"\n"
-        "q >= k // causal\n"
+        "return (q >= k // causal\n"
         "&& k > 3\n"
         "#line 7 \"device/x.cuh\"\n"
-        "  );\n"
+        ");\n"
         "}\n"
         "#line 8 \"device/x.cuh\"\n"
         "// end slot\n"
@@ -107,8 +106,9 @@ AttentionDescriptor custom_prefill(const std::string& mask, const std::string& s
 TEST_CASE("a kernel's expressions stand in its headers, under the names of their slots") {
   const TemplateLibrary library = TemplateLibrary::embedded();
   const std::string kernel = flatten(rendered(custom_prefill("q != k", "score * 0.5f"), library));
-  CHECK(kernel.find("#line 1 \"<slot mask_predicate>\"\nq != k\n#line ") != std::string::npos);
-  CHECK(kernel.find("#line 1 \"<slot score_modifier>\"\nscore * 0.5f\n#line ") !=
+  CHECK(kernel.find("#line 1 \"<slot mask_predicate>\"\nreturn (q != k\n#line ") !=
+        std::string::npos);
+  CHECK(kernel.find("#line 1 \"<slot score_modifier>\"\nreturn (score * 0.5f\n#line ") !=
         std::string::npos);
   const RenderedKernel plain = rendered(custom_prefill("", ""), library);
   CHECK(flatten(plain).find("<slot ") == std::string::npos);
