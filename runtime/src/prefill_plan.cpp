@@ -62,7 +62,7 @@ PrefillPlan plan_prefill(const PreparedPrefill& kernel, const PrefillCall& call)
   plan.num_splits = static_cast<int>(std::max<std::int64_t>(splits, 1));
   if (plan.num_splits > 1) {
     const std::int64_t row_bytes =
-        kernel.config.head_dim_v * 4 +
+        std::int64_t{kernel.config.head_dim_v} * 4 +
         static_cast<std::int64_t>(sizeof(kernel_interface::PartialState));
     plan.workspace_bytes = plan.num_splits * partial_rows(kernel.descriptor, call) * row_bytes;
   }

@@ -121,7 +121,7 @@ void add_mixtures(Suite& suite) {
 }
 
 void add_masks(Suite& suite) {
-  const auto add = [&](const std::string& group, AttentionDescriptor descriptor) {
+  const auto add = [&](const std::string& group, const AttentionDescriptor& descriptor) {
     const ScaleGrain grain = ScaleGrain::per_token;
     add_prefill_case(suite, group,
                      with_scales(with_types(descriptor, e4m3, e4m3, bf16), grain, grain),

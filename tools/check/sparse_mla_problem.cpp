@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "attnjit/kernel_launch.hpp"
 #include "random_tokens.hpp"
@@ -52,9 +53,9 @@ bool is_poison(const unsigned char* begin, const unsigned char* end) {
 
 }  // namespace
 
-SparseMlaProblem::SparseMlaProblem(const CheckKernels& kernels, const SparseMlaCase& sparse_case,
+SparseMlaProblem::SparseMlaProblem(const CheckKernels& kernels, SparseMlaCase sparse_case,
                                    const DeviceStream& stream, unsigned char unnamed)
-    : kernels_(kernels), case_(sparse_case) {
+    : kernels_(kernels), case_(std::move(sparse_case)) {
   token_rows_.resize(static_cast<std::size_t>(case_.num_query_tokens()));
   make_queries(stream);
   make_pool(case_.pool, case_.seed + 1, unnamed, pool_, call_.kv, call_.indices, call_.topk_length,

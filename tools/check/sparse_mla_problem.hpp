@@ -23,7 +23,7 @@ class SparseMlaProblem {
  public:
   // Every byte of the pools that no index names is `unnamed`: 0xff is NaN in every type. All else
   // follows from the case alone.
-  SparseMlaProblem(const CheckKernels& kernels, const SparseMlaCase& sparse_case,
+  SparseMlaProblem(const CheckKernels& kernels, SparseMlaCase sparse_case,
                    const DeviceStream& stream, unsigned char unnamed);
 
   const SparseMlaCase& sparse_case() const { return case_; }
