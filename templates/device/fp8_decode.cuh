@@ -49,8 +49,8 @@ __device__ __forceinline__ unsigned decode_fp8_lanes(unsigned codes) {
   constexpr bool is_e4m3 = type == DataType::fp8_e4m3;
   constexpr int shift = is_e4m3 ? 4 : 3;
   const unsigned magnitude = (codes & 0x7f007f00u) >> shift;
-  const unsigned value =
-      scale_bf16_pair < is_e4m3 ? 120 : 112 > (magnitude | (codes & 0x80008000u));
+  constexpr int exponent = is_e4m3 ? 120 : 112;
+  const unsigned value = scale_bf16_pair<exponent>(magnitude | (codes & 0x80008000u));
   // Only what is no finite number carries into this bit; its exponent becomes all ones.
   constexpr unsigned step = is_e4m3 ? 0x00100010u : 0x00800080u;
   constexpr unsigned carry = is_e4m3 ? 0x08000800u : 0x10001000u;
@@ -75,6 +75,15 @@ template <DataType type, DataType element>
 __device__ __forceinline__ uint2 decode_fp8_quad(unsigned codes) {
   return make_uint2(decode_fp8_pair<type, element>(codes),
                     decode_fp8_pair<type, element>(codes >> 16));
+}
+
+// The same times `scale`: the product in fp32, rounded.
+template <DataType type, DataType element>
+__device__ __forceinline__ uint2 scale_fp8_quad(unsigned codes, float scale) {
+  return make_uint2(
+      pack_pair<element>(fp8_to_float<type>(codes) * scale, fp8_to_float<type>(codes >> 8) * scale),
+      pack_pair<element>(fp8_to_float<type>(codes >> 16) * scale,
+                         fp8_to_float<type>(codes >> 24) * scale));
 }
 
 // 2^(code - 127): a scale of e8m0, NaN of code 255. PTX ISA 5.2.3, "ue8m0".

@@ -34,12 +34,3 @@ __device__ __forceinline__ float scale_of_column(const unsigned char* token, int
   else
     return reinterpret_cast<const float*>(scales)[scale];
 }
-
-// Four e4m3 columns in bf16: the product with their scale in fp32, rounded.
-__device__ __forceinline__ uint2 decode_columns(unsigned codes, float scale) {
-  constexpr DataType fp8 = DataType::fp8_e4m3;
-  return make_uint2(pack_pair<DataType::bf16>(fp8_to_float<fp8>(codes) * scale,
-                                              fp8_to_float<fp8>(codes >> 8) * scale),
-                    pack_pair<DataType::bf16>(fp8_to_float<fp8>(codes >> 16) * scale,
-                                              fp8_to_float<fp8>(codes >> 24) * scale));
-}

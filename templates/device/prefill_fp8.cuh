@@ -14,20 +14,16 @@ constexpr int fp8_chunk = 8;  // columns that a thread converts at once
 // Eight codes to eight 16-bit values, `scale` times what they stand for.
 template <DataType type, bool is_scaled>
 __device__ __forceinline__ uint4 convert_chunk(uint2 codes, float scale) {
+  uint2 low;
+  uint2 high;
   if constexpr (is_scaled) {
-    unsigned pairs[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const unsigned pair = (i < 2 ? codes.x : codes.y) >> i % 2 * 16;
-      pairs[i] = pack_pair<config::dtype>(fp8_to_float<type>(pair) * scale,
-                                          fp8_to_float<type>(pair >> 8) * scale);
-    }
-    return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+    low = scale_fp8_quad<type, config::dtype>(codes.x, scale);
+    high = scale_fp8_quad<type, config::dtype>(codes.y, scale);
   } else {
-    const uint2 low = decode_fp8_quad<type, config::dtype>(codes.x);
-    const uint2 high = decode_fp8_quad<type, config::dtype>(codes.y);
-    return make_uint4(low.x, low.y, high.x, high.y);
+    low = decode_fp8_quad<type, config::dtype>(codes.x);
+    high = decode_fp8_quad<type, config::dtype>(codes.y);
   }
+  return make_uint4(low.x, low.y, high.x, high.y);
 }
 
 // Which chunks of a tile of keys of `columns` columns a thread copies, and converts: the same

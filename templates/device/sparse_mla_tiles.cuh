@@ -110,10 +110,10 @@ __device__ __forceinline__ void decode_tokens(SharedStorage& shared) {
       const int column = step * 16;
       const uint4 codes = *reinterpret_cast<const uint4*>(token + column);
       const float scale = scale_of_column<encoding>(token, column);
-      const uint2 first = decode_columns(codes.x, scale);
-      const uint2 second = decode_columns(codes.y, scale);
-      const uint2 third = decode_columns(codes.z, scale);
-      const uint2 fourth = decode_columns(codes.w, scale);
+      const uint2 first = scale_fp8_quad<DataType::fp8_e4m3, DataType::bf16>(codes.x, scale);
+      const uint2 second = scale_fp8_quad<DataType::fp8_e4m3, DataType::bf16>(codes.y, scale);
+      const uint2 third = scale_fp8_quad<DataType::fp8_e4m3, DataType::bf16>(codes.z, scale);
+      const uint2 fourth = scale_fp8_quad<DataType::fp8_e4m3, DataType::bf16>(codes.w, scale);
       auto* values = reinterpret_cast<uint4*>(key + column);
       values[0] = make_uint4(first.x, first.y, second.x, second.y);
       values[1] = make_uint4(third.x, third.y, fourth.x, fourth.y);

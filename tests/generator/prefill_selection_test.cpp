@@ -1,5 +1,6 @@
 // The config of prefill_sm80: its tile, and what of a descriptor it takes.
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -273,6 +274,15 @@ TEST_CASE("what merges the parts of a prefill fits its output, its rows and its 
   CHECK(combine.block_m == prefill.block_m);
   CHECK(combine.block_m % (combine.num_threads / 32) == 0);  // a warp has a row
   CHECK(combine.has_sinks);
+}
+
+TEST_CASE("chunks and calls of any size leave places that count in 32 bits") {
+  AttentionDescriptor descriptor = ragged_prefill(128, 128, 4);
+  descriptor.mask = MaskKind::chunked;
+  descriptor.chunk_size = std::numeric_limits<int>::max();
+  descriptor.max_seqlen_q = std::numeric_limits<int>::max();
+  CHECK(config_of(descriptor).chunk_size == 1 << 30);
+  CHECK(config_of(descriptor).block_m == 128);  // as of any number of query tokens
 }
 
 }  // namespace

@@ -75,21 +75,12 @@ void set_masks(std::string_view formula, AttentionDescriptor& descriptor) {
 
 AttentionDescriptor to_descriptor(const Shape& shape) {
   AttentionDescriptor descriptor =
-      ragged_prefill(shape.head_dim_qk, shape.head_dim_v, shape.q_per_kv);
-  if (shape.page_size > 0) {
-    descriptor.operation = Operation::prefill_kvcache;
-    descriptor.kv_layout = KvLayout::paged;
-    descriptor.kv_layout_tag = KvLayoutTag::nhd;
-    descriptor.page_size = shape.page_size;
-  }
-  const bool is_latent = shape.head_dim_qk > 256 && shape.head_dim_v < shape.head_dim_qk;
-  descriptor.value_source = is_latent ? ValueSource::prefix_of_k : ValueSource::separate;
+      prefill_over(shape.page_size, shape.head_dim_qk, shape.head_dim_v, shape.q_per_kv);
   set_masks(shape.formula, descriptor);
   descriptor.score_modifier = shape.score_modifier;
   descriptor.dtype_bias = shape.dtype_bias;
   descriptor.score_expression = shape.score_modifier == custom ? squashed : "";
-  descriptor.sparsity = shape.sparsity_block > 0 ? Sparsity::block : Sparsity::none;
-  descriptor.sparsity_block = shape.sparsity_block;
+  set_blocks(descriptor, shape.sparsity_block);
   descriptor.has_sinks = shape.has_sinks;
   return descriptor;
 }

@@ -55,28 +55,11 @@ constexpr Shape shapes[] = {
 
 AttentionDescriptor to_descriptor(const Shape& shape) {
   AttentionDescriptor descriptor =
-      ragged_prefill(shape.head_dim_qk, shape.head_dim_v, shape.q_per_kv);
-  if (shape.page_size > 0) {
-    descriptor.operation = Operation::prefill_kvcache;
-    descriptor.kv_layout = KvLayout::paged;
-    descriptor.kv_layout_tag = KvLayoutTag::nhd;
-    descriptor.page_size = shape.page_size;
-  }
+      prefill_over(shape.page_size, shape.head_dim_qk, shape.head_dim_v, shape.q_per_kv);
   descriptor.dtype_q = descriptor.dtype_kv = descriptor.dtype_out = shape.dtype;
-  const bool is_latent = shape.head_dim_qk > 256 && shape.head_dim_v < shape.head_dim_qk;
-  descriptor.value_source = is_latent ? ValueSource::prefix_of_k : ValueSource::separate;
-  descriptor.mask = shape.mask;
-  const bool is_window = shape.mask == MaskKind::sliding_window;
-  descriptor.window_left = is_window ? 127 : -1;
-  descriptor.window_right = is_window ? 0 : -1;
-  const bool is_chunked = shape.mask == MaskKind::chunked || shape.mask == MaskKind::chunked_causal;
-  descriptor.chunk_size = is_chunked ? 8192 : 0;
-  if (shape.mask == MaskKind::materialized_additive) {
-    descriptor.dtype_mask = DataType::fp32;
-  }
+  set_mask(descriptor, shape.mask);
   descriptor.score_modifier = shape.score_modifier;
-  descriptor.sparsity = shape.sparsity_block > 0 ? Sparsity::block : Sparsity::none;
-  descriptor.sparsity_block = shape.sparsity_block;
+  set_blocks(descriptor, shape.sparsity_block);
   descriptor.has_sinks = shape.has_sinks;
   return descriptor;
 }

@@ -278,4 +278,24 @@ TEST_CASE("a row sees the interval of keys that its place says, " ATTNJIT_CASE_N
   }
 }
 
+TEST_CASE("the parts of a split take every tile once, in order, " ATTNJIT_CASE_NAME) {
+  for (const int first : {0, 5}) {
+    for (int count = 0; count < 70; ++count) {
+      for (const int parts : {1, 2, 3, 7, 32}) {
+        int next = first;
+        for (int part = 0; part < parts; ++part) {
+          VisibleTiles tiles = {};
+          tiles.first_tile = first;
+          tiles.end_tile = first + count;
+          take_part(tiles, parts, part);
+          CHECK(tiles.first_tile == next);
+          CHECK(tiles.end_tile >= tiles.first_tile);
+          next = tiles.end_tile;
+        }
+        CHECK(next == first + count);
+      }
+    }
+  }
+}
+
 }  // namespace

@@ -2,6 +2,8 @@
 // and what a user's expression is asked about.
 #include "host_warp.hpp"
 
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "catch.hpp"
@@ -77,6 +79,17 @@ TEST_CASE("an expression gets the scaled score and positions, " ATTNJIT_CASE_NAM
     // Query 2 of head 4 at position 36, key 5 at position 35.
     const float expected = 2.0F * -3.0F + 100000 + 40000 + 360 - 35 + 5 - 9000;
     CHECK(score_of(arguments, 7, 5, 6.0F) == Approx(expected));
+  }
+}
+
+TEST_CASE(
+    "the softmax's factor is positive, and no number where the scale is none, " ATTNJIT_CASE_NAME) {
+  if constexpr (softmax_scales) {
+    CHECK(softmax_factor(-0.5F) == Approx(0.5F * log2_e));
+    CHECK(softmax_factor(0.0F) == 1e-30F);
+    CHECK(std::isnan(softmax_factor(std::numeric_limits<float>::quiet_NaN())));
+  } else {
+    CHECK(softmax_factor(-0.5F) == 1.0F);
   }
 }
 

@@ -158,6 +158,10 @@ TEST_CASE("explain names the kernel of each prefill, and what merges its parts")
         "query rows leave a GPU idle, several thread blocks share their keys, and a second merges\n"
         "prefill: prefill_sm80 bf16 192/128 x1 causal m128 n64 warps 4\n"
         "combine: combine_prefill bf16 128 x1 m128\n\n");
+  const std::string invariant =
+      R"('{"operation": "prefill_kvcache", "max_seqlen_q": 0, "batch_invariant": true}')";
+  CHECK(holds(run_attnjit("explain " + invariant + " --arch h200").out,
+              "thread blocks never share a tile's keys"));
   const std::string paged =
       R"('{"operation": "prefill_kvcache", "max_seqlen_q": 9, "mask": "document"}')";
   CHECK(holds(run_attnjit("explain " + paged + " --arch a100").out,

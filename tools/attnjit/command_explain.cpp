@@ -126,9 +126,12 @@ std::string reasons(const Explanation& explanation) {
            "encoding and the card\n";
   }
   if (explanation.phase == Phase::prefill) {
-    return "one kernel serves every prefill; its tile follows from the call and the card; where "
-           "few query "
-           "rows leave a GPU idle, several thread blocks share their keys, and a second merges\n";
+    return explanation.descriptor.batch_invariant
+               ? "one kernel serves every prefill; its tile follows from the call and the card; "
+                 "thread blocks never share a tile's keys, for parts would follow the batch\n"
+               : "one kernel serves every prefill; its tile follows from the call and the card; "
+                 "where few query rows leave a GPU idle, several thread blocks share their keys, "
+                 "and a second merges\n";
   }
   constexpr std::array<TableColumn, 2> columns = {{{"attention kernel"}, {"why"}}};
   std::vector<std::vector<std::string>> rows;
