@@ -31,6 +31,15 @@ constexpr std::array<RowTile, 3> row_tiles = {{{16, 4}, {32, 8}, {64, 8}}};
 constexpr std::array<int, 2> key_blocks = {64, 32};
 constexpr int most_stages = 4;
 
+// Output columns of all rows that one thread may keep: half of its registers. Columns are dealt out
+// to warps in eights.
+constexpr int most_accumulators = 128;
+
+bool fits_registers(const PagedDecodeConfig& config) {
+  const int tiles = (config.head_dim_v / 8 + config.num_warps - 1) / config.num_warps;
+  return config.block_m * tiles / 4 <= most_accumulators;
+}
+
 bool fits(const PagedDecodeConfig& config, int bytes) {
   return config.shared_memory_bytes <= bytes;
 }
@@ -104,7 +113,7 @@ PagedDecodeConfig select_paged_decode(const AttentionDescriptor& descriptor,
     config.block_m = tile->block_m;
     config.num_warps = tile->num_warps;
     const PagedDecodeConfig fitted = fit_tile(config, device);
-    if (fitted.num_stages > 0) {
+    if (fitted.num_stages > 0 && fits_registers(fitted)) {
       return fitted;
     }
     if (tile == row_tiles.begin()) {

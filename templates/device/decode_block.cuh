@@ -71,3 +71,7 @@ struct Position {
   int warp_m;  // row of this warp in the grid of warps that computes scores
   int warp_n;
 };
+
+__device__ __forceinline__ Position position_of(int warp, int lane) {
+  return {warp, lane, warp / warps_n, warp % warps_n};
+}

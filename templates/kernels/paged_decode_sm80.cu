@@ -152,8 +152,8 @@ __device__ __forceinline__ void compute_scores(const SharedStorage& shared, cons
 __device__ __forceinline__ void mask_scores(const PagedDecodeArguments& arguments, const Work& work,
                                             const Position& at, int block, Scores& scores) {
   const float scale = arguments.softmax_scale * log2_e;
-  // Over the main loop, what each row sees of a window would take registers that there are not.
-  const int first_row = has_window ? opaque(work.first_row) : work.first_row;
+  // Over the main loop, what follows of each row would take registers that there are not.
+  const int first_row = opaque(work.first_row);
   const bool full = tile_is_full(work.seqlen_kv, arguments.seqlen_q, block * config::block_n,
                                  (block + 1) * config::block_n);
   const int first_key = block * config::block_n + at.warp_n * score_key_tiles * 8 + at.lane % 4 * 2;
@@ -194,7 +194,7 @@ __device__ __forceinline__ void mask_scores(const PagedDecodeArguments& argument
 __device__ __forceinline__ void accumulate_output(const SharedStorage& shared, const Element* v,
                                                   const Position& at, Accumulators& sums) {
   const Element* p_row = shared.p + at.lane % 16 * pitch_p + at.lane / 16 * 8;
-#pragma unroll
+#pragma unroll 1  // the next probabilities would be loaded beside those in use
   for (int key = 0; key < config::block_n; key += 32) {
     unsigned p[row_tiles][2][4];
 #pragma unroll
@@ -286,7 +286,7 @@ __device__ __forceinline__ QueryRange queries_of_tile(int tile, int num_rows) {
 
 __device__ __forceinline__ void process(SharedStorage& shared,
                                         const PagedDecodeArguments& arguments, const Work& work,
-                                        const Position& at, int piece) {
+                                        const Position& thread, int piece) {
   Accumulators sums;
   reset(sums);
   load_queries(shared, arguments, work);
@@ -299,6 +299,8 @@ __device__ __forceinline__ void process(SharedStorage& shared,
   find_pages(shared, arguments, work, work.first_block + config::num_stages - 1);
 
   for (int block = work.first_block; block < work.end_block; ++block) {
+    // So would the addresses that follow from where a thread is.
+    const Position at = position_of(opaque(thread.warp), opaque(thread.lane));
     const Element* k = shared.kv[(block - work.first_block) % config::num_stages];
     const Element* v = value_is_prefix ? k : k + config::block_n * pitch_qk;
     wait_for_copies<config::num_stages - 2>();
@@ -315,10 +317,10 @@ __device__ __forceinline__ void process(SharedStorage& shared,
     __syncthreads();  // all probabilities are written; the maxima are no longer read
     accumulate_output(shared, v, at, sums);
   }
-  store_row_sums(shared, at, sums);
+  store_row_sums(shared, thread, sums);
   wait_for_copies<0>();
   __syncthreads();  // every warp's sums are written; tiles, queries and pages are no longer read
-  store_output(shared, arguments, work, at, sums, piece);
+  store_output(shared, arguments, work, thread, sums, piece);
 }
 
 }  // namespace
@@ -327,8 +329,7 @@ extern "C" __global__ void __launch_bounds__(num_threads, 1)
     paged_decode_sm80(const __grid_constant__ PagedDecodeArguments arguments) {
   extern __shared__ __align__(16) unsigned char shared_bytes[];
   SharedStorage& shared = *reinterpret_cast<SharedStorage*>(shared_bytes);
-  const int warp = threadIdx.x / 32;
-  const Position at = {warp, static_cast<int>(threadIdx.x % 32), warp / warps_n, warp % warps_n};
+  const Position at = position_of(threadIdx.x / 32, threadIdx.x % 32);
   const int num_rows = arguments.seqlen_q * config::q_per_kv;
 
   clear_padding<padded_qk - config::head_dim_qk>(shared);

@@ -174,6 +174,36 @@ TEST_CASE("cache writes compile for every architecture without local memory") {
   check_all_compile(kernels);
 }
 
+// 64 rows of 512 columns leave a mask few registers; of more columns, fewer rows are taken.
+TEST_CASE("decodes of wide heads compile under every mask without local memory") {
+  const TemplateLibrary library = TemplateLibrary::embedded();
+  Kernels kernels;
+  for (const auto& [qk, v] :
+       {std::pair(448, 448), std::pair(512, 512), std::pair(544, 512), std::pair(576, 576)}) {
+    for (const MaskKind mask : {MaskKind::causal, MaskKind::sliding_window,
+                                MaskKind::materialized_bool, MaskKind::materialized_additive}) {
+      NamedDescriptor wide = {"wide", latent_decode(128)};
+      AttentionDescriptor& descriptor = wide.descriptor;
+      descriptor.head_dim_qk = qk;
+      descriptor.head_dim_v = v;
+      descriptor.mask = mask;
+      if (mask == MaskKind::sliding_window) {
+        descriptor.window_left = 1000;
+        descriptor.window_right = 3;
+      }
+      if (mask == MaskKind::materialized_additive) {
+        descriptor.dtype_mask = DataType::bf16;
+      }
+      for (const char* arch : architectures) {
+        add_kernels(wide, arch, library, kernels);
+      }
+    }
+  }
+  CHECK(kernels.num_refused == 0);
+  CHECK(count_of(kernels, "paged_decode_sm80") >= 4 * 4 * 3);
+  check_all_compile(kernels);
+}
+
 // Each takes registers of its own; which are short where, only all of them together show.
 TEST_CASE("windows, sinks and batch-invariant cuts compile together without local memory") {
   const TemplateLibrary library = TemplateLibrary::embedded();

@@ -314,7 +314,7 @@ constexpr std::array spoilers = {
     Spoiler{spoil_scales_out, {"scales_out"}},
     Spoiler{spoil_scale_block, {"scale_block"}},
     Spoiler{spoil_operation, {"operation", "sparsity"}},
-    Spoiler{spoil_kv_encoding, {"kv_encoding", "dtype_kv"}},
+    Spoiler{spoil_kv_encoding, {"kv_encoding", "dtype_kv", "scales_kv"}},
     Spoiler{cast<&Descriptor::operation>, {"operation"}},
     Spoiler{cast<&Descriptor::dtype_q>, {"dtype_q"}},
     Spoiler{cast<&Descriptor::kv_layout>, {"kv_layout"}},
