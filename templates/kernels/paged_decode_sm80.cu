@@ -27,6 +27,9 @@ using namespace attnjit::kernel_interface;
 
 namespace {
 
+// Output columns take most of a thread's registers: what can be computed again is not kept.
+constexpr bool is_short_of_registers = row_tiles * warp_value_tiles * 4 > 96;
+
 __device__ __forceinline__ void reset(Accumulators& sums) {
 #pragma unroll
   for (int i = 0; i < row_tiles; ++i) {
@@ -153,7 +156,8 @@ __device__ __forceinline__ void mask_scores(const PagedDecodeArguments& argument
                                             const Position& at, int block, Scores& scores) {
   const float scale = arguments.softmax_scale * log2_e;
   // Over the main loop, what follows of each row would take registers that there are not.
-  const int first_row = opaque(work.first_row);
+  const int first_row =
+      has_window || is_short_of_registers ? opaque(work.first_row) : work.first_row;
   const bool full = tile_is_full(work.seqlen_kv, arguments.seqlen_q, block * config::block_n,
                                  (block + 1) * config::block_n);
   const int first_key = block * config::block_n + at.warp_n * score_key_tiles * 8 + at.lane % 4 * 2;
@@ -194,7 +198,8 @@ __device__ __forceinline__ void mask_scores(const PagedDecodeArguments& argument
 __device__ __forceinline__ void accumulate_output(const SharedStorage& shared, const Element* v,
                                                   const Position& at, Accumulators& sums) {
   const Element* p_row = shared.p + at.lane % 16 * pitch_p + at.lane / 16 * 8;
-#pragma unroll 1  // the next probabilities would be loaded beside those in use
+  // Unrolled, the next probabilities are loaded beside those in use.
+#pragma unroll (is_short_of_registers ? 1 : config::block_n / 32)
   for (int key = 0; key < config::block_n; key += 32) {
     unsigned p[row_tiles][2][4];
 #pragma unroll
@@ -300,7 +305,8 @@ __device__ __forceinline__ void process(SharedStorage& shared,
 
   for (int block = work.first_block; block < work.end_block; ++block) {
     // So would the addresses that follow from where a thread is.
-    const Position at = position_of(opaque(thread.warp), opaque(thread.lane));
+    const Position at =
+        is_short_of_registers ? position_of(opaque(thread.warp), opaque(thread.lane)) : thread;
     const Element* k = shared.kv[(block - work.first_block) % config::num_stages];
     const Element* v = value_is_prefix ? k : k + config::block_n * pitch_qk;
     wait_for_copies<config::num_stages - 2>();
