@@ -199,7 +199,7 @@ __device__ __forceinline__ void accumulate_output(const SharedStorage& shared, c
                                                   const Position& at, Accumulators& sums) {
   const Element* p_row = shared.p + at.lane % 16 * pitch_p + at.lane / 16 * 8;
   // Unrolled, the next probabilities are loaded beside those in use.
-#pragma unroll (is_short_of_registers ? 1 : config::block_n / 32)
+#pragma unroll(is_short_of_registers ? 1 : config::block_n / 32)
   for (int key = 0; key < config::block_n; key += 32) {
     unsigned p[row_tiles][2][4];
 #pragma unroll
