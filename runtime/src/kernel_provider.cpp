@@ -26,6 +26,7 @@ ProvidedKernel KernelProvider::provide(const RenderedKernel& kernel) {
     if (auto hit = state_->find_in_cache(kernel, key, miss)) {
       return std::move(*hit);
     }
+    state_->failed_compiles.rethrow(key.digest);
     state_->report_miss(kernel, key, miss);
     ProvidedKernel provided = state_->compile_and_publish(kernel, key);
     provided.miss = miss.reason;

@@ -39,6 +39,7 @@ KernelProvider::KernelProvider(KernelProviderOptions options,
           .on_miss = std::move(options.on_miss),
           .on_wait = options.on_wait ? std::move(options.on_wait) : warn_on_stderr,
           .flights = {},
+          .failed_compiles = {},
       }) {}
 
 KernelProvider::~KernelProvider() = default;

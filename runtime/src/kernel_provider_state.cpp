@@ -1,6 +1,8 @@
 #include "kernel_provider_state.hpp"
 
+#include "attnjit/failed_source.hpp"
 #include "attnjit/kernel_key.hpp"
+#include "attnjit/kernel_renderer.hpp"
 #include "cubin_inspection.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +22,30 @@ std::string missing_kernel_message(const RenderedKernel& kernel, const CacheKey&
       kernel.name, kernel.arch, key.digest, to_string(miss.reason), miss.detail, kernel.config);
 }
 
+std::string saved_source_note(const DiskCache& cache, const RenderedKernel& kernel,
+                              const CacheKey& key) {
+  if (!cache.directory()) {
+    return "\nsource: not saved, for there is no cache directory\n";
+  }
+  const SavedSource saved = save_failed_source(*cache.directory(), key.digest, flatten(kernel));
+  return saved.problem.empty() ? fmt::format("\nsource: {}\n", saved.path.string())
+                               : fmt::format("\nsource: not saved: {}\n", saved.problem);
+}
+
 }  // namespace
+
+void FailedCompiles::remember(const std::string& digest, const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  messages_[digest] = message;
+}
+
+void FailedCompiles::rethrow(const std::string& digest) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = messages_.find(digest);
+  if (found != messages_.end()) {
+    throw CompileError(found->second);
+  }
+}
 
 std::string KernelProvider::State::find_toolchain(const RenderedKernel& kernel) const {
   if (compiler != nullptr) {
@@ -81,9 +106,19 @@ void KernelProvider::State::report_miss(const RenderedKernel& kernel, const Cach
   }
 }
 
+CompiledKernel KernelProvider::State::compile(const RenderedKernel& kernel, const CacheKey& key) {
+  try {
+    return compiler->compile(kernel, key);
+  } catch (const CompileError& error) {
+    const std::string message = error.what() + saved_source_note(cache, kernel, key);
+    failed_compiles.remember(key.digest, message);
+    throw CompileError(message);
+  }
+}
+
 ProvidedKernel KernelProvider::State::compile_and_publish(const RenderedKernel& kernel,
                                                           const CacheKey& key) {
-  CompiledKernel compiled = compiler->compile(kernel, key);
+  CompiledKernel compiled = compile(kernel, key);
   KernelMetadata metadata = describe(kernel, compiled, compiler->toolchain_identity());
   ProvidedKernel provided{.kernel = kernel,
                           .key = key,

@@ -4,7 +4,9 @@
 #include "attnjit/kernel_provider.hpp"
 #include "single_flight.hpp"
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -13,6 +15,21 @@ namespace attnjit {
 struct CacheMiss {
   MissReason reason = MissReason::absent;
   std::string detail;
+};
+
+// What did not compile, by key: the same bytes would not the next time, and a server that asks
+// again for each request must not compile again for each. In memory only: another process may have
+// a repaired toolchain under the same identity.
+class FailedCompiles {
+ public:
+  void remember(const std::string& digest, const std::string& message);
+
+  // Throws the CompileError of the key, if it has one.
+  void rethrow(const std::string& digest) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::string> messages_;
 };
 
 struct KernelProvider::State {
@@ -24,6 +41,7 @@ struct KernelProvider::State {
   std::function<void(const MissEvent&)> on_miss;
   std::function<void(std::string_view)> on_wait;
   SingleFlight<ProvidedKernel> flights;
+  FailedCompiles failed_compiles;
 
   // Identity of the compiler; without one, of the toolchain that the cache has on record for
   // `kernel`; "" if it has none, under which nothing is ever stored.
@@ -39,7 +57,10 @@ struct KernelProvider::State {
   // Tells on_miss; throws if the kernel may not or cannot be compiled.
   void report_miss(const RenderedKernel& kernel, const CacheKey& key, const CacheMiss& miss) const;
 
-  // Needs a compiler.
+  // Throws CompileError, remembered, which says where the source was saved. Needs a compiler, as
+  // does the next one.
+  CompiledKernel compile(const RenderedKernel& kernel, const CacheKey& key);
+
   ProvidedKernel compile_and_publish(const RenderedKernel& kernel, const CacheKey& key);
 
   // Writes a kernel's toolchain record again if what is in its place is damaged: without a compiler

@@ -2,6 +2,7 @@
 
 #include "../cache/scratch_directory.hpp"
 #include "attnjit/kernel_key.hpp"
+#include "attnjit/kernel_renderer.hpp"
 #include "catch.hpp"
 #include "sample_kernels.hpp"
 
@@ -289,14 +290,49 @@ TEST_CASE("while one kernel compiles, others are served and compiled") {
   slow.join();
 }
 
-TEST_CASE("a failed compile is not remembered") {
+TEST_CASE("a failed compile is remembered by the process, not on disk, and by its key") {
   const ScratchDirectory scratch;
   const auto compiler = std::make_shared<CountingCompiler>();
   KernelProvider provider(options_for(scratch.path()), compiler);
   compiler->fails = true;
   CHECK_THROWS_AS(provider.provide(sample_kernel()), CompileError);
   compiler->fails = false;
-  CHECK(provider.provide(sample_kernel()).miss == MissReason::absent);
+  CHECK_THROWS_AS(provider.provide(sample_kernel()), CompileError);
+  CHECK(compiler->compiles == 1);
+  RenderedKernel other = sample_kernel();
+  other.entry = "other_entry";
+  CHECK(provider.provide(other).miss == MissReason::absent);
+
+  KernelProvider next_process(options_for(scratch.path()), compiler);
+  CHECK(next_process.provide(sample_kernel()).miss == MissReason::absent);
+  CHECK_FALSE(provider.provide(sample_kernel()).miss);
+}
+
+TEST_CASE("a failed compile says where its source was saved, or why it was not") {
+  const ScratchDirectory scratch;
+  const auto compiler = std::make_shared<CountingCompiler>();
+  compiler->fails = true;
+  const auto message_of = [&](const fs::path& directory) {
+    KernelProvider provider(options_for(directory), compiler);
+    try {
+      provider.provide(sample_kernel());
+    } catch (const CompileError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string saved = message_of(scratch.path());
+  CHECK(saved.starts_with("told to fail"));
+  const fs::path folder = scratch.path() / "failed";
+  REQUIRE(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 1);
+  const fs::path source = fs::directory_iterator(folder)->path();
+  CHECK(saved.find("source: " + source.string()) != std::string::npos);
+  CHECK(read_text(source) == flatten(sample_kernel()));
+
+  const fs::path blocked = scratch.path() / "blocked";
+  write_text(blocked, "");
+  CHECK(message_of(blocked).find("source: not saved: " + blocked.string()) !=
+        std::string::npos);
 }
 
 TEST_CASE("metadata comes back from its JSON, and nothing else is taken for it") {

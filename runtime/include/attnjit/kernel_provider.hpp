@@ -85,8 +85,9 @@ class KernelProvider {
   ~KernelProvider();
 
   // The kernel's cubin, from the cache or compiled now. Throws TemplateError, CompileError,
-  // ToolchainError, MissingKernelError; never for what is wrong with the cache. on_miss may throw
-  // to cancel.
+  // ToolchainError, MissingKernelError; never for what is wrong with the cache. What once did not
+  // compile is not compiled again by this provider: its CompileError is thrown again. on_miss may
+  // throw to cancel.
   ProvidedKernel provide(const KernelConfig& config, const TargetDevice& device);
 
   // The same from a kernel that is rendered already.
