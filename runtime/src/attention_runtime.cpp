@@ -2,7 +2,6 @@
 
 #include <map>
 #include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "attnjit/descriptor_json.hpp"
 #include "attnjit/descriptor_validation.hpp"
 #include "attnjit/target_device_query.hpp"
+#include "prepared_table.hpp"
 #include "stream_capture.hpp"
 
 namespace attnjit {
@@ -31,34 +31,20 @@ void refuse_capture(const AttentionDescriptor& descriptor, int device, CUstream_
 }  // namespace
 
 struct AttentionRuntime::State {
-  using Key = std::pair<std::string, int>;  // descriptor as JSON, device
-  template <typename Config>
-  using PreparedKernels = std::map<Key, std::shared_ptr<const PreparedKernel<Config>>>;
-
   explicit State(const KernelProviderOptions& options) : provider(options) {}
 
   KernelProvider provider;
-  mutable std::shared_mutex mutex;  // guards what follows; never held while compiling
-  std::map<Key, std::shared_ptr<const PreparedDecode>> prepared;
-  PreparedKernels<MergeStatesConfig> merges;
-  PreparedKernels<AppendKvCacheConfig> appends;
-  std::map<Key, std::shared_ptr<const PreparedPrefill>> prefills;
-  PreparedKernels<SparseMlaConfig> sparse_mlas;
+  PreparedTable<PreparedDecode> decodes;
+  PreparedTable<PreparedMerge> merges;
+  PreparedTable<PreparedAppend> appends;
+  PreparedTable<PreparedPrefill> prefills;
+  PreparedTable<PreparedSparseMla> sparse_mlas;
+  std::mutex mutex;                                            // of `cubins`
   std::map<std::string, std::shared_ptr<LoadedCubin>> cubins;  // by key digest
-
-  // Null if there is none.
-  template <typename Prepared>
-  std::shared_ptr<const Prepared> find(const std::map<Key, std::shared_ptr<const Prepared>>& ready,
-                                       const AttentionDescriptor& descriptor, int device) const {
-    const Key key(to_json(descriptor), device);
-    const std::shared_lock lock(mutex);
-    const auto found = ready.find(key);
-    return found == ready.end() ? nullptr : found->second;
-  }
 
   std::shared_ptr<LoadedCubin> load(const KernelConfig& config, const TargetDevice& target) {
     const ProvidedKernel provided = provider.provide(config, target);
-    const std::unique_lock lock(mutex);
+    const std::lock_guard lock(mutex);
     std::shared_ptr<LoadedCubin>& cubin = cubins[provided.key.digest];
     if (cubin == nullptr) {
       cubin = std::make_shared<LoadedCubin>(
@@ -70,10 +56,10 @@ struct AttentionRuntime::State {
 
   // Of an operation that has one kernel.
   template <typename Config>
-  std::shared_ptr<const PreparedKernel<Config>> prepare(PreparedKernels<Config>& ready,
+  std::shared_ptr<const PreparedKernel<Config>> prepare(PreparedTable<PreparedKernel<Config>>& ready,
                                                         const AttentionDescriptor& descriptor,
                                                         int device) {
-    if (auto found = find(ready, descriptor, device)) {
+    if (auto found = ready.find(descriptor, device)) {
       return found;
     }
     const TargetDevice target = query_target_device(device);
@@ -84,8 +70,7 @@ struct AttentionRuntime::State {
     kernel->config = std::get<Config>(config);
     kernel->cubin = load(config, target);
     kernel->kernel = kernel->cubin->on_device(device);
-    const std::unique_lock lock(mutex);
-    return ready.emplace(Key(to_json(descriptor), device), std::move(kernel)).first->second;
+    return ready.add(descriptor, device, std::move(kernel));
   }
 };
 
@@ -100,7 +85,7 @@ KernelProvider& AttentionRuntime::provider() {
 
 std::shared_ptr<const PreparedDecode> AttentionRuntime::find_decode(
     const AttentionDescriptor& descriptor, int device) const {
-  return state_->find(state_->prepared, descriptor, device);
+  return state_->decodes.find(descriptor, device);
 }
 
 std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
@@ -135,9 +120,7 @@ std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
   require_operation(descriptor, Operation::decode);
   const TargetDevice target = query_target_device(device);
   auto prepared = prepare_decode(descriptor, select_configs(descriptor, target), device);
-  const std::unique_lock lock(state_->mutex);
-  return state_->prepared.emplace(State::Key(to_json(descriptor), device), std::move(prepared))
-      .first->second;
+  return state_->decodes.add(descriptor, device, std::move(prepared));
 }
 
 std::shared_ptr<const PreparedDecode> AttentionRuntime::prepare_decode(
@@ -157,7 +140,7 @@ std::shared_ptr<const PreparedMerge> AttentionRuntime::prepare_merge(
 
 std::shared_ptr<const PreparedMerge> AttentionRuntime::prepare_merge(
     const AttentionDescriptor& descriptor, int device, CUstream_st* stream) {
-  if (auto ready = state_->find(state_->merges, descriptor, device)) {
+  if (auto ready = state_->merges.find(descriptor, device)) {
     return ready;
   }
   refuse_capture(descriptor, device, stream, "prepare_merge");
@@ -170,7 +153,7 @@ std::shared_ptr<const PreparedPrefill> AttentionRuntime::prepare_prefill(
       descriptor.operation != Operation::mla_prefill_rope) {
     require_operation(descriptor, Operation::prefill_kvcache);
   }
-  if (auto ready = state_->find(state_->prefills, descriptor, device)) {
+  if (auto ready = state_->prefills.find(descriptor, device)) {
     return ready;
   }
   auto prepared = std::make_shared<PreparedPrefill>();
@@ -188,14 +171,12 @@ std::shared_ptr<const PreparedPrefill> AttentionRuntime::prepare_prefill(
       prepared->kernel = kernel;
     }
   }
-  const std::unique_lock lock(state_->mutex);
-  return state_->prefills.emplace(State::Key(to_json(descriptor), device), std::move(prepared))
-      .first->second;
+  return state_->prefills.add(descriptor, device, std::move(prepared));
 }
 
 std::shared_ptr<const PreparedPrefill> AttentionRuntime::prepare_prefill(
     const AttentionDescriptor& descriptor, int device, CUstream_st* stream) {
-  if (auto ready = state_->find(state_->prefills, descriptor, device)) {
+  if (auto ready = state_->prefills.find(descriptor, device)) {
     return ready;
   }
   refuse_capture(descriptor, device, stream, "prepare_prefill");
@@ -210,7 +191,7 @@ std::shared_ptr<const PreparedAppend> AttentionRuntime::prepare_append(
 
 std::shared_ptr<const PreparedAppend> AttentionRuntime::prepare_append(
     const AttentionDescriptor& descriptor, int device, CUstream_st* stream) {
-  if (auto ready = state_->find(state_->appends, descriptor, device)) {
+  if (auto ready = state_->appends.find(descriptor, device)) {
     return ready;
   }
   refuse_capture(descriptor, device, stream, "prepare_append");
@@ -227,7 +208,7 @@ std::shared_ptr<const PreparedSparseMla> AttentionRuntime::prepare_sparse_mla(
 
 std::shared_ptr<const PreparedSparseMla> AttentionRuntime::prepare_sparse_mla(
     const AttentionDescriptor& descriptor, int device, CUstream_st* stream) {
-  if (auto ready = state_->find(state_->sparse_mlas, descriptor, device)) {
+  if (auto ready = state_->sparse_mlas.find(descriptor, device)) {
     return ready;
   }
   refuse_capture(descriptor, device, stream, "prepare_sparse_mla");
