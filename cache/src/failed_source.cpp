@@ -30,8 +30,9 @@ SavedSource save_failed_source(const fs::path& directory, std::string_view diges
   const fs::path path = folder / (std::string(digest) + ".cu");
   std::error_code error;
   if (!fs::exists(path, error) && is_full(folder)) {
-    return {{}, folder.string() + " holds " + std::to_string(most_sources) +
-                    " sources; fix: delete what is no longer needed"};
+    return {{},
+            folder.string() + " holds " + std::to_string(most_sources) +
+                " sources; fix: delete what is no longer needed"};
   }
   const FileOutcome outcome = publish_whole_file(path, source);
   return outcome.ok() ? SavedSource{path, ""}

@@ -56,9 +56,9 @@ struct AttentionRuntime::State {
 
   // Of an operation that has one kernel.
   template <typename Config>
-  std::shared_ptr<const PreparedKernel<Config>> prepare(PreparedTable<PreparedKernel<Config>>& ready,
-                                                        const AttentionDescriptor& descriptor,
-                                                        int device) {
+  std::shared_ptr<const PreparedKernel<Config>> prepare(
+      PreparedTable<PreparedKernel<Config>>& ready, const AttentionDescriptor& descriptor,
+      int device) {
     if (auto found = ready.find(descriptor, device)) {
       return found;
     }

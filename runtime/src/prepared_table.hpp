@@ -24,7 +24,7 @@ inline std::size_t hash_of(const AttentionDescriptor& descriptor) {
   for_each_field(descriptor, [&](const char*, const auto& field) {
     factor += 0x632be59bd9b4e01a;
     if constexpr (std::is_same_v<std::decay_t<decltype(field)>, std::string>) {
-      hash += field.empty() ? 0 : std::hash<std::string>{}(field) * factor;
+      hash += field.empty() ? 0 : std::hash<std::string>{}(field)*factor;
     } else {
       hash += static_cast<std::uint64_t>(field) * factor;
     }

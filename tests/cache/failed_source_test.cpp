@@ -40,8 +40,7 @@ TEST_CASE("failed sources do not fill the disk") {
   }
   const SavedSource refused = save_failed_source(scratch.path(), digest_of(64), "");
   CHECK(refused.path.empty());
-  CHECK(refused.problem ==
-        (scratch.path() / "failed").string() +
-            " holds 64 sources; fix: delete what is no longer needed");
+  CHECK(refused.problem == (scratch.path() / "failed").string() +
+                               " holds 64 sources; fix: delete what is no longer needed");
   CHECK(save_failed_source(scratch.path(), digest_of(63), "again").problem.empty());
 }

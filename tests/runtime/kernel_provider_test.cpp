@@ -331,8 +331,7 @@ TEST_CASE("a failed compile says where its source was saved, or why it was not")
 
   const fs::path blocked = scratch.path() / "blocked";
   write_text(blocked, "");
-  CHECK(message_of(blocked).find("source: not saved: " + blocked.string()) !=
-        std::string::npos);
+  CHECK(message_of(blocked).find("source: not saved: " + blocked.string()) != std::string::npos);
 }
 
 TEST_CASE("metadata comes back from its JSON, and nothing else is taken for it") {
