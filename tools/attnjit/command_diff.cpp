@@ -62,6 +62,13 @@ KernelIdentity identity_of(const KernelSource& source, const KernelProvider& pro
 
 Side find_side(const DiffCommand& command, const std::string& what, KernelProvider& provider) {
   KernelRequest request = command.request;
+  if (looks_like_key(what) &&
+      !(looks_like_key(command.request.what) && looks_like_key(command.other))) {
+    // The options say which kernel the other side is.
+    request = KernelRequest{};
+    request.provider = command.request.provider;
+    request.provider.templates.clear();
+  }
   request.what = what;
   Side side{.source = find_kernel_source(request), .key = "", .identity = {}, .metadata = {}};
   const KernelLookup lookup = provider.look_up(side.source.kernel);

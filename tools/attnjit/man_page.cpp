@@ -98,7 +98,8 @@ std::string man_page(const ProgramSyntax& program, const std::string& version) {
       ".SH SYNOPSIS\n",
       roff(version), roff(program.description));
   for (const CommandSyntax& command : program.commands) {
-    page += synopsis(command) + "\n.br\n";
+    page +=
+        (command.name == program.commands.front().name ? "" : ".br\n") + synopsis(command) + "\n";
   }
   page +=
       ".SH DESCRIPTION\nMakes, keeps, shows and measures attention kernels. A model is the path of "
