@@ -58,7 +58,7 @@ TEST_CASE("bash completes commands, options, choices, lists and presets") {
   CHECK(complete_in_bash("attnjit plan --kv-dtype fp8") == "fp8_e4m3\nfp8_e5m2\n");
   CHECK(complete_in_bash("attnjit warm --arch h20") == "h200\nh20\n");
   CHECK(complete_in_bash("attnjit warm --arch sm_80,h200") == "sm_80,h200\n");
-  CHECK(complete_in_bash("attnjit plan deepseek-v3.") == "deepseek-v3.2\n");
+  CHECK(complete_in_bash("attnjit plan deepseek-v3.") == "deepseek-v3.1\ndeepseek-v3.2\n");
   CHECK(complete_in_bash("attnjit completion ''") == "bash\nzsh\nfish\n");
   CHECK(complete_in_bash("attnjit src --cache-dir ''") == "\n");  // bash's own: files
 }
