@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <span>
 
 #include <fmt/format.h>
@@ -303,15 +304,18 @@ EffectiveMask effective_mask(const AttentionDescriptor& descriptor) {
     const bool is_trivial = descriptor.mask == MaskKind::causal && most_later == 0;
     return {is_trivial ? MaskKind::none : descriptor.mask};
   }
+  // Positions have 31 bits: so long a window reaches every key.
+  constexpr int hides_nothing = std::numeric_limits<int>::max() - 1;
+  const int left = descriptor.window_left >= hides_nothing ? -1 : descriptor.window_left;
   const int right =
       descriptor.window_right < 0 ? most_later : std::min(descriptor.window_right, most_later);
-  if (descriptor.window_left < 0 && right == most_later) {
+  if (left < 0 && right == most_later) {
     return {MaskKind::none};
   }
-  if (descriptor.window_left < 0 && right == 0) {
+  if (left < 0 && right == 0) {
     return {MaskKind::causal};
   }
-  return {MaskKind::sliding_window, descriptor.window_left, right};
+  return {MaskKind::sliding_window, left, right};
 }
 
 std::vector<KernelConfig> configure_decode(const AttentionDescriptor& descriptor,

@@ -1,11 +1,13 @@
 #include "attnjit/descriptor_validation.hpp"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "attnjit/mask_formula.hpp"
 #include "attnjit/shown_text.hpp"
 #include "enum_names.hpp"
 
@@ -47,6 +49,33 @@ std::vector<Violation> find_unnamed_values(const AttentionDescriptor& descriptor
   return violations;
 }
 
+// The descriptor as it might be meant where its masks cannot be told, for a formula that cannot be
+// read or a cast that named none: with each mask in their place. None where they can be told.
+std::vector<AttentionDescriptor> possible_readings(const AttentionDescriptor& descriptor) {
+  const bool is_named = !to_string(descriptor.mask).empty();
+  if (is_named && !mask_formula_of(descriptor).clauses.empty()) {
+    return {};
+  }
+  std::vector<AttentionDescriptor> readings;
+  for (const std::string_view name : enumerator_names<MaskKind>()) {
+    AttentionDescriptor& reading = readings.emplace_back(descriptor);
+    if (is_named) {
+      reading.mask_formula = name;
+    } else {
+      reading.mask = parse_enumerator<MaskKind>(name).value();
+    }
+  }
+  return readings;
+}
+
+// What only one reading breaks is no fault of the descriptor: the masks are, and are told.
+bool breaks(const DescriptorRule& rule, const AttentionDescriptor& descriptor,
+            const std::vector<AttentionDescriptor>& readings) {
+  return rule.is_broken(descriptor) &&
+         (rule.find_fault != nullptr ||
+          std::all_of(readings.begin(), readings.end(), rule.is_broken));
+}
+
 }  // namespace
 
 std::string to_string(const Violation& violation) {
@@ -72,8 +101,9 @@ DescriptorError::DescriptorError(std::vector<Violation> violations)
 std::vector<Violation> find_violations(const AttentionDescriptor& descriptor,
                                        std::span<const DescriptorRule> rules) {
   std::vector<Violation> violations = find_unnamed_values(descriptor);
+  const std::vector<AttentionDescriptor> readings = possible_readings(descriptor);
   for (const DescriptorRule& rule : rules) {
-    if (rule.is_broken(descriptor)) {
+    if (breaks(rule, descriptor, readings)) {
       const std::string fault =
           rule.find_fault != nullptr ? fmt::format(" ({})", rule.find_fault(descriptor)) : "";
       violations.push_back({std::string(rule.field), value_of(descriptor, rule.field),

@@ -25,21 +25,30 @@ TuningKey tuning_key(const AttentionDescriptor& descriptor) {
           .batch_invariant = descriptor.batch_invariant};
 }
 
-const std::vector<TuningTable>& embedded_tuning_tables() {
-  static const std::vector<TuningTable> tables = [] {
-    std::vector<TuningTable> parsed;
-    for (const EmbeddedFile& file : embedded_tuned) {
-      parsed.push_back(parse_tuning_table(file.name, file.text));
+std::vector<TuningTable> read_tuning_tables(std::span<const EmbeddedFile> files) {
+  std::vector<TuningTable> tables;
+  for (const EmbeddedFile& file : files) {
+    try {
+      tables.push_back(parse_tuning_table(file.name, file.text));
+    } catch (const TuningError& error) {
+      TuningTable& table = tables.emplace_back();
+      table.device = file.name.substr(0, file.name.rfind('.'));
+      table.problem = error.what();
     }
-    return parsed;
-  }();
+  }
+  return tables;
+}
+
+const std::vector<TuningTable>& embedded_tuning_tables() {
+  static const std::vector<TuningTable> tables = read_tuning_tables(embedded_tuned);
   return tables;
 }
 
 bool is_for(const TuningTable& table, const TargetDevice& device) {
   const std::optional<TargetDevice> preset = find_target_device(table.device);
-  return preset && (device.name == table.device || device.name == table.card) &&
-         device.arch == preset->arch && device.num_sms == preset->num_sms &&
+  const bool is_named =
+      device.name == table.device || device.name == table.card || !table.problem.empty();
+  return preset && is_named && device.arch == preset->arch && device.num_sms == preset->num_sms &&
          device.shared_memory_per_block == preset->shared_memory_per_block;
 }
 
@@ -53,6 +62,9 @@ const TunedRow* find_tuned_row(std::span<const TuningTable> tables,
   for (const TuningTable& table : tables) {
     if (!is_for(table, device)) {
       continue;
+    }
+    if (!table.problem.empty()) {
+      throw TuningError(table.problem);
     }
     const auto row = std::find_if(table.rows.begin(), table.rows.end(),
                                   [&](const TunedRow& each) { return each.key == key; });

@@ -45,4 +45,15 @@ ProvidedKernel KernelProvider::recompile(const RenderedKernel& kernel) {
       kernel, make_cache_key(kernel, compile_options(kernel, toolchain), toolchain));
 }
 
+KernelLookup KernelProvider::look_up(const RenderedKernel& kernel) const {
+  const std::string toolchain = state_->find_toolchain(kernel);
+  KernelLookup lookup;
+  lookup.key = make_cache_key(kernel, compile_options(kernel, toolchain), toolchain);
+  CacheMiss miss;
+  lookup.provided = state_->find_in_cache(kernel, lookup.key, miss);
+  lookup.reason = miss.reason;
+  lookup.detail = std::move(miss.detail);
+  return lookup;
+}
+
 }  // namespace attnjit

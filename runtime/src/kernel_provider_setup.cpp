@@ -44,6 +44,10 @@ KernelProvider::KernelProvider(KernelProviderOptions options,
 
 KernelProvider::~KernelProvider() = default;
 
+std::string KernelProvider::compiler_problem() const {
+  return state_->compiler == nullptr ? state_->compiler_problem : "";
+}
+
 const DiskCache& KernelProvider::cache() const {
   return state_->cache;
 }

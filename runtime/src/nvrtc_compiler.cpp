@@ -1,5 +1,6 @@
 #include "attnjit/nvrtc_compiler.hpp"
 
+#include "attnjit/kernel_key.hpp"
 #include "cubin_inspection.hpp"
 #include "error_excerpt.hpp"
 #include "nvrtc_library.hpp"
@@ -30,6 +31,7 @@ class Program {
   nvrtcResult compile(const std::vector<std::string>& options) const;
   std::string log() const;
   std::string cubin() const;
+  std::string ptx() const;
 
  private:
   void check(nvrtcResult result, const char* call) const;
@@ -73,6 +75,14 @@ std::string Program::cubin() const {
   std::string cubin(bytes, '\0');
   check(nvrtc_.get_cubin(program_, cubin.data()), "nvrtcGetCUBIN");
   return cubin;
+}
+
+std::string Program::ptx() const {
+  std::size_t bytes = 0;
+  check(nvrtc_.get_ptx_size(program_, &bytes), "nvrtcGetPTXSize");
+  std::string text(bytes, '\0');
+  check(nvrtc_.get_ptx(program_, text.data()), "nvrtcGetPTX");
+  return text.substr(0, text.find('\0'));
 }
 
 void Program::check(nvrtcResult result, const char* call) const {
@@ -178,6 +188,23 @@ CompiledKernel NvrtcCompiler::compile(const RenderedKernel& kernel, const CacheK
           .resources = parse_resources(log, kernel.entry),
           .notes = serialization_notes(log),
           .milliseconds = elapsed.count()};
+}
+
+std::string NvrtcCompiler::compile_to_ptx(const RenderedKernel& kernel) const {
+  if (const auto problem = target_problem(kernel.arch, *library_)) {
+    throw ToolchainError(*problem);
+  }
+  const std::string target = "compute_" + kernel.arch.substr(std::string_view("sm_").size());
+  std::vector<std::string> all_options = nvrtc_options(target, library_->version);
+  // The seed of the cubin's compile: symbols are called the same.
+  const CacheKey key = make_cache_key(kernel, options(kernel), toolchain_identity());
+  if (auto seed = seed_option(key.digest, library_->version)) {
+    all_options.push_back(std::move(*seed));
+  }
+  const Program program(*library_, kernel);
+  const nvrtcResult result = program.compile(all_options);
+  require_success(result, *library_, kernel, all_options, program.log());
+  return program.ptx();
 }
 
 }  // namespace attnjit

@@ -31,6 +31,8 @@ void bind_entry_points(NvrtcLibrary& nvrtc) {
   library.bind(nvrtc.get_program_log, "nvrtcGetProgramLog");
   library.bind(nvrtc.get_cubin_size, "nvrtcGetCUBINSize");
   library.bind(nvrtc.get_cubin, "nvrtcGetCUBIN");
+  library.bind(nvrtc.get_ptx_size, "nvrtcGetPTXSize");
+  library.bind(nvrtc.get_ptx, "nvrtcGetPTX");
 }
 
 void require_success(const NvrtcLibrary& nvrtc, nvrtcResult result, const char* call) {

@@ -43,6 +43,8 @@ struct NvrtcLibrary {
   decltype(&nvrtcGetProgramLog) get_program_log = nullptr;
   decltype(&nvrtcGetCUBINSize) get_cubin_size = nullptr;
   decltype(&nvrtcGetCUBIN) get_cubin = nullptr;
+  decltype(&nvrtcGetPTXSize) get_ptx_size = nullptr;
+  decltype(&nvrtcGetPTX) get_ptx = nullptr;
 };
 
 // Opens the first usable candidate of nvrtc_candidates(option), its builtins first. Throws

@@ -16,7 +16,8 @@ std::optional<NvrtcVersion> version_of_identity(std::string_view toolchain_ident
 // Asks the assembler for registers and spills in the log.
 inline constexpr const char* verbose_assembler = "--ptxas-options=-v";
 
-// Options for a target such as "sm_90a", in order; they are part of the key.
+// Options for a target such as "sm_90a", in order; they are part of the key. For "compute_90a" the
+// result is PTX.
 std::vector<std::string> nvrtc_options(std::string_view arch, NvrtcVersion version);
 
 // The option made from the key itself, and so no part of it; nullopt where NVRTC has none (before

@@ -352,6 +352,11 @@ TEST_CASE("every attention kernel takes a sliding window, and the schedule its l
   CHECK(decode_config(describe_window(grouped, 4, 1, 4095, 0), "a100").window_left == 4095);
   CHECK(std::get<ScheduleConfig>(select_configs(describe_call(grouped, 4), device).back())
             .window_left == -1);
+  constexpr int most = std::numeric_limits<int>::max();
+  CHECK(decode_config(describe_window(grouped, 4, 1, most, 0), "a100").mask == MaskKind::none);
+  CHECK(decode_config(describe_window(grouped, 4, 1, most - 1, -1), "a100").mask == MaskKind::none);
+  CHECK(decode_config(describe_window(grouped, 4, 3, most, 0), "a100").mask == MaskKind::causal);
+  CHECK(decode_config(describe_window(grouped, 4, 1, most - 2, 0), "a100").window_left == most - 2);
 }
 
 TEST_CASE("windows that mean the same for the queries a call may bring share their kernels") {

@@ -220,3 +220,22 @@ TEST_CASE("extreme numbers in every field are judged without overflow") {
 }
 
 }  // namespace
+TEST_CASE("a formula that cannot be read is told alone, without rules of its masks' fields") {
+  AttentionDescriptor descriptor;
+  descriptor.operation = Operation::prefill_kvcache;
+  descriptor.max_seqlen_q = 0;
+  descriptor.mask = MaskKind::composed;
+  descriptor.mask_formula = "chunked andd sliding_window";
+  descriptor.window_left = 100;
+  descriptor.chunk_size = 64;
+  descriptor.mask_expression = "q > k";
+  REQUIRE(violations_of(descriptor).size() == 1);
+  CHECK(violations_of(descriptor)[0].field == "mask_formula");
+  descriptor.head_dim_qk = 7;  // wrong whatever the formula says
+  CHECK(violations_of(descriptor).size() == 2);
+  descriptor.head_dim_qk = 128;
+  descriptor.mask = static_cast<MaskKind>(99);
+  descriptor.mask_formula = "";
+  REQUIRE(violations_of(descriptor).size() == 1);
+  CHECK(violations_of(descriptor)[0].field == "mask");
+}

@@ -180,6 +180,21 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a table that cannot be read refuses the decodes of its card, and no other's") {
+  const std::vector<EmbeddedFile> files = {{"h200.json", "{"}, {"a100.json", "[]"}};
+  const std::vector<TuningTable> tables = read_tuning_tables(files);
+  REQUIRE(tables.size() == 2);
+  CHECK(holds(tables.at(0).problem, "h200.json: is not JSON"));
+  CHECK(tables.at(1).device == "a100");
+  const AttentionDescriptor descriptor = test::latent_decode(16);
+  TargetDevice card = h200();
+  CHECK_THROWS_AS(find_tuned_row(tables, descriptor, card), TuningError);
+  card.name = "NVIDIA H200";
+  CHECK_THROWS_AS(find_tuned_row(tables, descriptor, card), TuningError);
+  CHECK(find_tuned_row(tables, descriptor, find_target_device("h100").value()) == nullptr);
+  CHECK(find_tuned_row(tables, descriptor, find_target_device("l40s").value()) == nullptr);
+}
+
 TEST_CASE("where no row is, the model chooses") {
   const AttentionDescriptor descriptor = test::latent_decode(16);
   const TargetDevice b200 = find_target_device("b200").value();

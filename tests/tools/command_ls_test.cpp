@@ -2,17 +2,13 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "attnjit/config_selection.hpp"
 #include "attnjit/disk_cache.hpp"
-#include "attnjit/kernel_key.hpp"
-#include "attnjit/kernel_metadata.hpp"
-#include "attnjit/kernel_renderer.hpp"
 #include "catch.hpp"
 #include "command_line.hpp"
+#include "filled_cache.hpp"
 
 namespace attnjit {
 namespace {
@@ -26,39 +22,25 @@ bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// The kernels of one descriptor, with the record of their toolchain; cubins are no cubins.
-void fill(const fs::path& directory) {
-  DiskCache cache(directory, nullptr);
-  const TargetDevice device = find_target_device("h200").value();
-  for (const KernelConfig& config : select_configs(AttentionDescriptor{}, device)) {
-    const RenderedKernel kernel = render(config, device, TemplateLibrary::embedded());
-    CompiledKernel compiled;
-    compiled.resources.registers = 168;
-    cache.put(make_cache_key(kernel, compile_options(kernel, toolchain), toolchain),
-              to_json(describe(kernel, compiled, toolchain)), "cubin");
-    cache.put(make_toolchain_record_key(kernel), R"({"record": "toolchain"})", toolchain);
-  }
-}
-
 CommandOutput ls(const fs::path& directory, const std::string& options = "") {
   return run_attnjit("ls " + options + " --cache-dir '" + directory.string() + "'");
 }
 
 TEST_CASE("ls lists every kernel once, with its key and config") {
   const TemporaryDirectory directory;
-  fill(directory.path());
+  test::fill_cache(directory.path());
   const CommandOutput output = ls(directory.path());
   CHECK(output.exit_code == 0);
   CHECK(output.err.empty());
   CHECK(holds(output.out, "\npaged_decode_sm80  sm_90a "));
   CHECK(holds(output.out, "168"));
   CHECK(holds(output.out, "  dtype=bf16 head_dim_qk=128 "));
-  CHECK(holds(output.out, directory.path().string() + ": 3 kernels, "));
+  CHECK(holds(output.out, directory.path().string() + ": 3 kernels in 6 entries, "));
 }
 
 TEST_CASE("ls as JSON holds what can be looked up") {
   const TemporaryDirectory directory;
-  fill(directory.path());
+  test::fill_cache(directory.path());
   const json document = json::parse(ls(directory.path(), "--json").out);
   CHECK(document.at("schema") == 1);
   REQUIRE(document.at("kernels").size() == 3);
@@ -78,7 +60,7 @@ TEST_CASE("an empty or absent cache holds no kernels") {
   for (const fs::path& path : {directory.path(), directory.path() / "absent"}) {
     const CommandOutput output = ls(path);
     CHECK(output.exit_code == 0);
-    CHECK(output.out == path.string() + ": 0 kernels, 0.0 MiB\n");
+    CHECK(output.out == path.string() + ": 0 kernels in 0 entries, 0.0 MiB\n");
   }
   CHECK(!fs::exists(directory.path() / "absent"));
 }
@@ -94,7 +76,7 @@ TEST_CASE("what is no directory is refused, not taken for an empty cache") {
 
 TEST_CASE("a damaged entry is named with its reason, and ls fails") {
   const TemporaryDirectory directory;
-  fill(directory.path());
+  test::fill_cache(directory.path());
   const auto entries = DiskCache(directory.path(), nullptr).list();
   fs::resize_file(entries.front().path, entries.front().bytes - 1);
   const CommandOutput output = ls(directory.path());

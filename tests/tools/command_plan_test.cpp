@@ -54,6 +54,15 @@ TEST_CASE("wrong usage ends with 2 and an explanation on standard error") {
   }
 }
 
+TEST_CASE("a name that is near nothing is told without names") {
+  for (const std::string name : {"1", "x", "zz", "qqqqqqqqqq"}) {
+    INFO(name);
+    const CommandOutput output = run_attnjit("explain " + name);
+    CHECK(output.exit_code == 2);
+    CHECK(!holds(output.err, "near ones"));
+  }
+}
+
 TEST_CASE("an unknown preset names the near ones") {
   const CommandOutput output = run_attnjit("plan deepsek-v3");
   CHECK(output.exit_code == 2);

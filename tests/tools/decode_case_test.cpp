@@ -52,11 +52,11 @@ TEST_CASE("bytes and FLOPs are counted for what a window shows only") {
     return count_work(decode_case);
   }();
   CHECK(all.flops == 2 * 1100.0 * 2 * 8 * columns);  // no causal discount
-  CHECK(all.bytes == 1100 * 2 * columns * 2 + 2 * 2 * 8 * columns * 2);
+  CHECK(all.bytes() == 1100 * 2 * columns * 2 + 2 * 2 * 8 * columns * 2);
   // Each of two queries sees 10 keys of either request, both together 11.
   const CallWork windowed = count_work(window_case(9, 0, 2, {100, 1000}));
   CHECK(windowed.flops == 2 * 20.0 * 2 * 8 * columns);
-  CHECK(windowed.bytes == 22 * 2 * columns * 2 + 2 * 2 * 8 * columns * 2);
+  CHECK(windowed.bytes() == 22 * 2 * columns * 2 + 2 * 2 * 8 * columns * 2);
 }
 
 TEST_CASE("a case with a window and sinks says so") {

@@ -53,7 +53,8 @@ TEST_CASE("a result that cannot be written is one message and 1, whatever the co
   for (const std::string command :
        {"--help", "--version", "plan --help", "caps", "caps --json", "caps --markdown", "models",
         "models --json", "plan deepseek-v3", "plan deepseek-v3 --json",
-        "src deepseek-v3 --tp 8 --arch sm_90a"}) {
+        "src deepseek-v3 --tp 8 --arch sm_90a", "roof deepseek-v3 --arch h200", "man",
+        "completion bash", "why '{}' --arch sm_90a"}) {
     INFO(command);
     const CommandOutput output = run_attnjit(command, "/dev/full");
     CHECK(output.exit_code == 1);
@@ -66,7 +67,9 @@ TEST_CASE("an unknown command is named, and what commands there are") {
   CHECK(output.exit_code == 2);
   CHECK(holds(output.err, "\"nonsense\" is not a command"));
   CHECK(
-      holds(output.err, "bench, caps, check, doctor, explain, ls, models, plan, src, tune, warm"));
+      holds(output.err,
+            "bench, caps, check, completion, diff, doctor, explain, ls, man, models, plan, repro, "
+            "res, roof, show, src, tune, warm, why"));
 }
 
 TEST_CASE("a number that is not decimal is refused by the name of its option") {

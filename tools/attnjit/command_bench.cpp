@@ -10,18 +10,17 @@
 #include <nlohmann/json.hpp>
 
 #include "attnjit/attention_runtime.hpp"
-#include "attnjit/config_selection.hpp"
 #include "attnjit/descriptor_json.hpp"
 #include "attnjit/target_device_query.hpp"
 #include "check_run.hpp"
 #include "command.hpp"
-#include "decode_source.hpp"
 #include "decode_timing.hpp"
 #include "gpu_arguments.hpp"
 #include "plan_arguments.hpp"
 #include "prefill_timing.hpp"
 #include "standard_streams.hpp"
 #include "text_table.hpp"
+#include "timed_calls.hpp"
 
 namespace attnjit {
 namespace {
@@ -31,9 +30,7 @@ using nlohmann::json;
 struct BenchArguments {
   PlanArguments plan;  // plan.model: a model, or a descriptor as JSON
   GpuArguments gpu;
-  std::vector<int> batches = {1, 64, 128};
-  std::vector<int> seqlens_kv = {4096};
-  int seqlen_q = 0;  // of prefill; 0 = as many as keys
+  BatchSizes sizes;
   int repetitions = 30;
   bool as_json = false;
 };
@@ -48,34 +45,18 @@ struct BenchRow {
   double roofline_percent = 0;
 };
 
-// A model's decodes, unless --phases asks for its prefills; or the one call of a descriptor.
-std::vector<AttentionDescriptor> find_timed(const PlanArguments& arguments) {
-  using enum Operation;
-  const bool names_phases = arguments.options.phases != PlanOptions{}.phases;
-  const bool may_prefill = names_phases || find_descriptor(arguments.model).has_value();
-  return find_descriptors(
-      arguments, may_prefill ? std::vector{decode, prefill, prefill_kvcache} : std::vector{decode});
-}
-
 void time_decode(AttentionRuntime& runtime, const BenchArguments& arguments, BenchRow& row) {
-  check::DecodeCase decode_case;
-  decode_case.descriptor = row.descriptor;
-  decode_case.seqlen_q = row.seqlen_q = row.descriptor.max_seqlen_q;
-  decode_case.seq_lens = check::equal_lengths(row.batch, row.seqlen_kv);
-  decode_case.kv_scale = 1;
+  const check::DecodeCase decode_case = make_decode_case(row.descriptor, row.batch, row.seqlen_kv);
+  row.seqlen_q = decode_case.seqlen_q;
   row.name = describe(decode_case);
   row.timing =
       check::time_decode(runtime, decode_case, arguments.gpu.device, arguments.repetitions);
 }
 
 void time_prefill(AttentionRuntime& runtime, const BenchArguments& arguments, BenchRow& row) {
-  check::PrefillCase prefill_case;
-  prefill_case.descriptor = row.descriptor;
-  row.seqlen_q = arguments.seqlen_q > 0 ? arguments.seqlen_q : row.seqlen_kv;
-  prefill_case.q_lens = check::equal_lengths(row.batch, row.seqlen_q);
-  prefill_case.kv_lens = check::equal_lengths(row.batch, row.seqlen_kv);
-  prefill_case.rows_before = 0;
-  prefill_case.kv_scale = 1;
+  const check::PrefillCase prefill_case =
+      make_prefill_case(row.descriptor, row.batch, row.seqlen_kv, arguments.sizes.seqlen_q);
+  row.seqlen_q = prefill_case.q_lens.front();
   row.name = describe(prefill_case);
   row.timing =
       check::time_prefill(runtime, prefill_case, arguments.gpu.device, arguments.repetitions);
@@ -83,13 +64,13 @@ void time_prefill(AttentionRuntime& runtime, const BenchArguments& arguments, Be
 
 std::vector<BenchRow> measure(const BenchArguments& arguments) {
   // Before the driver is asked: what is wrong with the arguments is wrong without a GPU too.
-  const std::vector<AttentionDescriptor> descriptors = find_timed(arguments.plan);
+  const std::vector<AttentionDescriptor> descriptors = find_timed_calls(arguments.plan);
   AttentionRuntime runtime(provider_options(arguments.gpu));
   const check::DevicePeak peak = check::query_device_peak(arguments.gpu.device);
   std::vector<BenchRow> rows;
   for (const AttentionDescriptor& descriptor : descriptors) {
-    for (const int batch : arguments.batches) {
-      for (const int seqlen_kv : arguments.seqlens_kv) {
+    for (const int batch : arguments.sizes.batches) {
+      for (const int seqlen_kv : arguments.sizes.seqlens_kv) {
         BenchRow row;
         row.descriptor = descriptor;
         row.batch = batch;
@@ -164,20 +145,7 @@ void add_bench_command(CLI::App& app, CommandAction& action) {
   command->get_option("model")->description(
       "Model (config.json or preset) or descriptor (JSON text or file) to time");
   add_gpu_arguments(*command, arguments->gpu);
-  command->add_option("--batch", arguments->batches, "Requests, one or several numbers")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 65536))
-      ->capture_default_str();
-  command
-      ->add_option("--seqlen-kv", arguments->seqlens_kv, "Keys per request, one or several numbers")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
-  command
-      ->add_option("--seqlen-q", arguments->seqlen_q,
-                   "Query tokens per request of a prefill; 0: as many as keys")
-      ->check(CLI::Range(0, 1 << 24))
-      ->capture_default_str();
+  add_batch_sizes(*command, arguments->sizes);
   command->add_option("--repetitions", arguments->repetitions, "Replays; the median is printed")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();

@@ -10,6 +10,7 @@
 
 #include "command.hpp"
 #include "doctor_findings.hpp"
+#include "json_document.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
@@ -38,8 +39,7 @@ void print_json(const std::vector<Finding>& findings) {
                          {"version", ATTNJIT_VERSION},
                          {"healthy", std::none_of(findings.begin(), findings.end(), is_problem)},
                          {"findings", list}};
-  // Paths may hold bytes that are no UTF-8.
-  print_result("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+  print_result("{}\n", to_line(document));
 }
 
 void print_text(const std::vector<Finding>& findings) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -11,6 +12,8 @@
 
 #include "attnjit/shown_text.hpp"
 #include "command.hpp"
+#include "json_document.hpp"
+#include "kernel_facts.hpp"
 #include "standard_streams.hpp"
 #include "stored_kernel.hpp"
 #include "text_table.hpp"
@@ -26,8 +29,6 @@ struct LsCommand {
   bool as_json = false;
 };
 
-constexpr std::size_t shown_key_digits = 12;
-
 constexpr std::array<TableColumn, 8> columns = {{{"kernel"},
                                                  {"target"},
                                                  {"registers", Alignment::right},
@@ -40,18 +41,11 @@ constexpr std::array<TableColumn, 8> columns = {{{"kernel"},
 // "dtype=bf16 head_dim_qk=576 …": every field but the kernel's name, which has its own column. The
 // text as it stands where another version wrote no JSON object.
 std::string shown_config(const std::string& config) {
-  const Json fields = Json::parse(config, nullptr, false);
-  if (!fields.is_object()) {
-    return config;
-  }
   std::string text;
-  for (const auto& [name, value] : fields.items()) {
-    if (name != "kernel") {
-      text += fmt::format("{}{}={}", text.empty() ? "" : " ", name,
-                          value.is_string() ? value.get<std::string>() : value.dump());
-    }
+  for (const auto& [name, value] : config_fields(config)) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
   }
-  return text;
+  return text.empty() ? config : text;
 }
 
 std::vector<std::string> table_row(const StoredKernel& stored) {
@@ -59,7 +53,7 @@ std::vector<std::string> table_row(const StoredKernel& stored) {
   return {stored.metadata.name,
           stored.metadata.arch,
           fmt::format("{}", resources.registers),
-          fmt::format("{}", resources.spill_store_bytes + resources.spill_load_bytes),
+          fmt::format("{}", spill_bytes(stored.metadata)),
           fmt::format("{:.1f}", static_cast<double>(stored.cubin_bytes) / 1024),
           fmt::format("{:.0f}", stored.metadata.compile_milliseconds),
           stored.digest.substr(0, shown_key_digits),
@@ -74,7 +68,8 @@ void print_text(const StoredKernels& stored, const std::string& place) {
   if (!rows.empty()) {
     print_result("{}\n", format_table(columns, rows));
   }
-  print_result("{}: {}, {:.1f} MiB\n", place, count_of(stored.kernels.size(), "kernel"),
+  print_result("{}: {} in {} {}, {:.1f} MiB\n", place, count_of(stored.kernels.size(), "kernel"),
+               stored.num_entries, stored.num_entries == 1 ? "entry" : "entries",
                static_cast<double>(stored.total_bytes) / (1 << 20));
   for (const DamagedEntry& entry : stored.damaged) {
     print_message("attnjit: damaged ({}): {}; fix: run `attnjit warm` again, which replaces it\n",
@@ -83,22 +78,18 @@ void print_text(const StoredKernels& stored, const std::string& place) {
 }
 
 Json kernel_json(const StoredKernel& stored) {
-  const KernelResources& resources = stored.metadata.resources;
-  return {{"key", stored.digest},
-          {"name", stored.metadata.name},
-          {"arch", stored.metadata.arch},
-          {"config", stored.metadata.config},
-          {"toolchain", stored.metadata.toolchain},
-          {"registers", resources.registers},
-          {"spill_store_bytes", resources.spill_store_bytes},
-          {"spill_load_bytes", resources.spill_load_bytes},
-          {"static_shared_bytes", resources.static_shared_bytes},
-          {"dynamic_shared_bytes", stored.metadata.shared_memory_bytes},
-          {"cubin_bytes", stored.cubin_bytes},
-          {"compile_milliseconds", stored.metadata.compile_milliseconds}};
+  Json json = {{"key", stored.digest},
+               {"name", stored.metadata.name},
+               {"arch", stored.metadata.arch},
+               {"config", config_json(stored.metadata.config)},
+               {"toolchain", stored.metadata.toolchain}};
+  json.update(resources_json(stored.metadata));
+  json["cubin_bytes"] = stored.cubin_bytes;
+  json["compile_milliseconds"] = stored.metadata.compile_milliseconds;
+  return json;
 }
 
-void print_json(const StoredKernels& stored, const std::string& place) {
+void print_json(const StoredKernels& stored, const fs::path& place) {
   Json kernels = Json::array();
   for (const StoredKernel& kernel : stored.kernels) {
     kernels.push_back(kernel_json(kernel));
@@ -108,14 +99,13 @@ void print_json(const StoredKernels& stored, const std::string& place) {
     damaged.push_back(
         {{"key", entry.digest}, {"reason", to_string(entry.reason)}, {"detail", entry.detail}});
   }
-  const Json document = {{"schema", 1},
-                         {"command", "ls"},
-                         {"cache_directory", place},
-                         {"total_bytes", stored.total_bytes},
-                         {"kernels", kernels},
-                         {"damaged", damaged}};
-  // Paths may hold bytes that are no UTF-8.
-  print_result("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+  Json document = {{"schema", 1}, {"command", "ls"}};
+  set_path(document, "cache_directory", place);
+  document["num_entries"] = stored.num_entries;
+  document["total_bytes"] = stored.total_bytes;
+  document["kernels"] = std::move(kernels);
+  document["damaged"] = std::move(damaged);
+  print_result("{}\n", to_line(std::move(document)));
 }
 
 ExitCode run(const LsCommand& command) {
@@ -128,11 +118,10 @@ ExitCode run(const LsCommand& command) {
                                  shown_text(cache.directory()->string())));
   }
   const StoredKernels stored = list_stored_kernels(cache);
-  const std::string place = cache.directory()->string();
   if (command.as_json) {
-    print_json(stored, place);
+    print_json(stored, *cache.directory());
   } else {
-    print_text(stored, place);
+    print_text(stored, cache.directory()->string());
   }
   return stored.damaged.empty() ? ExitCode::succeeded : ExitCode::failed;
 }

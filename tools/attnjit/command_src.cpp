@@ -4,36 +4,35 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "attnjit/kernel_renderer.hpp"
 #include "command.hpp"
+#include "json_document.hpp"
 #include "kernel_source.hpp"
-#include "plan_arguments.hpp"
+#include "kernel_stage.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
 namespace {
 
 struct SrcCommand {
-  SourceRequest request;
+  KernelRequest request;
   std::string stage = "flat";
   bool as_json = false;
 };
 
-std::string text_of(const KernelSource& source, const std::string& stage) {
-  if (stage == "config") {
-    return config_header_of(source.kernel);
-  }
-  return stage == "rendered" ? source.kernel.source : flatten(source.kernel);
+KernelStage stage_called(const std::string& name) {
+  const std::vector<KernelStage>& stages = kernel_stages();
+  return *std::find_if(stages.begin(), stages.end(),
+                       [&](KernelStage stage) { return to_string(stage) == name; });
 }
 
-std::string to_document(const KernelSource& source, const std::string& stage) {
+std::string to_document(const KernelSource& source, const std::string& stage,
+                        const std::string& text) {
   using Json = nlohmann::ordered_json;
   Json document = {{"schema", 1},
                    {"command", "src"},
@@ -42,38 +41,24 @@ std::string to_document(const KernelSource& source, const std::string& stage) {
                    {"arch", source.kernel.arch},
                    {"config", Json::parse(source.kernel.config)},
                    {"stage", stage},
-                   {"text", text_of(source, stage)}};
+                   {"text", text}};
   if (!source.key.empty()) {
     document["key"] = source.key;
   }
   // Templates of the user's own need not be UTF-8.
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return to_line(std::move(document));
 }
 
 ExitCode run(const SrcCommand& command) {
   const KernelSource source = find_kernel_source(command.request);
+  const std::string text =
+      stage_text(source, stage_called(command.stage), command.request.provider);
   if (command.as_json) {
-    print_result("{}\n", to_document(source, command.stage));
+    print_result("{}\n", to_document(source, command.stage, text));
   } else {
-    const std::string text = text_of(source, command.stage);
     write_text(stdout, text);
   }
   return ExitCode::succeeded;
-}
-
-// Declares an option that takes the name of one of `values`.
-template <typename Enum>
-void add_choice(CLI::App& command, const std::string& name, std::optional<Enum>& choice,
-                const std::vector<Enum>& values, const std::string& description) {
-  std::vector<std::string> names;
-  for (const Enum value : values) {
-    names.emplace_back(to_string(value));
-  }
-  const auto choose = [&choice, values](const std::string& text) {
-    choice = *std::find_if(values.begin(), values.end(),
-                           [&](Enum value) { return to_string(value) == text; });
-  };
-  command.add_option_function<std::string>(name, choose, description)->check(CLI::IsMember(names));
 }
 
 }  // namespace
@@ -81,30 +66,22 @@ void add_choice(CLI::App& command, const std::string& name, std::optional<Enum>&
 void add_src_command(CLI::App& app, CommandAction& action) {
   CLI::App* command = app.add_subcommand("src", "Show the source of a kernel");
   const auto src = std::make_shared<SrcCommand>();
-  SourceRequest& request = src->request;
-  command
-      ->add_option("what", request.what,
-                   "Descriptor (JSON text or file), model (config.json or preset), or key")
-      ->required();
+  add_kernel_arguments(*command, src->request);
+  command->get_option("--kernel")
+      ->description("Which of the operation's kernels (default: the first)");
+  command->get_option("--layer")->description("Of a model; needed if its layers differ");
+  command->get_option("--phase")->description("Of a model (default decode)");
+  add_compiler_option(*command, src->request);
+  std::vector<std::string> stages;
+  for (const KernelStage stage : kernel_stages()) {
+    stages.emplace_back(to_string(stage));
+  }
   command
       ->add_option("--stage", src->stage,
-                   "flat: with all headers; rendered: without; config: its constants")
-      ->check(CLI::IsMember({"flat", "rendered", "config"}))
+                   "flat: with all headers; rendered: without; config: its constants; ptx: made "
+                   "now; sass: of the cubin")
+      ->check(CLI::IsMember(stages))
       ->capture_default_str();
-  add_choice(*command, "--kernel", request.role,
-             {KernelRole::attention, KernelRole::combine, KernelRole::schedule, KernelRole::merge,
-              KernelRole::append, KernelRole::prefill, KernelRole::sparse},
-             "Which of the operation's kernels (default: the first)");
-  command->add_option("--layer", request.layer, "Of a model; needed if its layers differ");
-  add_choice(*command, "--phase", request.phase, {Phase::decode, Phase::prefill},
-             "Of a model (default decode)");
-  add_deployment_options(*command, request.deployment);
-  add_target_arguments(*command, request.target);
-  command->add_option("--templates", request.templates,
-                      "Read the templates from here (default ATTNJIT_TEMPLATES, else built in)");
-  command->add_option(
-      "--cache-dir", request.cache_directory,
-      "Where keys are looked up (default ATTNJIT_CACHE_DIR, else the user's cache)");
   command->add_flag("--json", src->as_json, "Print one JSON document");
   command->callback([&action, src] { action = [src] { return run(*src); }; });
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "attnjit/disk_cache.hpp"
+#include "stored_kernel.hpp"
 
 namespace attnjit {
 namespace {
@@ -61,7 +62,7 @@ fs::path nearest_existing(fs::path path) {
 std::string describe_entries(const fs::path& directory) {
   std::uint64_t bytes = 0;
   const DiskCache cache(directory, {});
-  const std::vector<StoredEntry> entries = cache.list();
+  const std::vector<StoredEntry> entries = list_entry_places(cache);
   for (const StoredEntry& entry : entries) {
     bytes += entry.bytes;
   }

@@ -9,7 +9,9 @@
 #include "attnjit/driver_error.hpp"
 #include "attnjit/nvrtc_compiler.hpp"
 #include "attnjit/target_device_query.hpp"
+#include "attnjit/tuning_table.hpp"
 #include "doctor_cache.hpp"
+#include "text_table.hpp"
 
 namespace attnjit {
 namespace {
@@ -109,12 +111,29 @@ std::string_view to_string(Verdict verdict) {
   return "";
 }
 
+Finding examine_tuning_tables(std::span<const TuningTable> tables) {
+  std::vector<std::string> problems;
+  std::size_t rows = 0;
+  for (const TuningTable& table : tables) {
+    rows += table.rows.size();
+    if (!table.problem.empty()) {
+      problems.push_back(table.problem);
+    }
+  }
+  if (!problems.empty()) {
+    return {"tuned", Verdict::problem, fmt::format("{}", fmt::join(problems, "; "))};
+  }
+  return {"tuned", Verdict::good,
+          fmt::format("{} built in, {} rows", count_of(tables.size(), "table"), rows)};
+}
+
 std::vector<Finding> examine_machine(const KernelProviderOptions& options) {
   std::vector<Finding> findings;
   const auto compiler = examine_nvrtc(options.nvrtc, findings);
   examine_driver(compiler.get(), findings);
   findings.push_back(examine_cache(resolve_cache_directory(options.cache_directory)));
   findings.push_back(examine_templates(options.templates));
+  findings.push_back(examine_tuning_tables(embedded_tuning_tables()));
   return findings;
 }
 

@@ -19,6 +19,7 @@ extern const std::span<const EmbeddedFile> embedded_models;
 namespace {
 
 constexpr std::string_view extension = ".json";
+constexpr std::size_t least_part = 3;  // characters that say which name they are a part of
 constexpr std::size_t most_path_bytes = 400;
 
 // Far above any config.json or descriptor, and little enough to hold and to parse.
@@ -81,9 +82,10 @@ std::vector<std::string_view> near_presets(std::string_view name) {
   std::vector<std::pair<std::size_t, std::string_view>> ranked;
   for (const EmbeddedFile& preset : model_presets()) {
     const std::string_view candidate = preset_name(preset);
-    const bool is_part = !name.empty() && candidate.find(name) != std::string_view::npos;
+    const bool is_part =
+        name.size() >= least_part && candidate.find(name) != std::string_view::npos;
     const std::size_t distance = is_part ? 0 : edit_distance(name, candidate);
-    if (distance <= candidate.size() / 2) {
+    if (distance <= std::min(candidate.size(), name.size()) / 3) {
       ranked.emplace_back(distance, candidate);
     }
   }

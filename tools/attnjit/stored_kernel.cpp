@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <stdexcept>
 #include <tuple>
 #include <vector>
@@ -10,37 +9,19 @@
 #include <fmt/format.h>
 
 #include "edit_distance.hpp"
+#include "key_sections.hpp"
 
 namespace attnjit {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::size_t fewest_key_digits = 6;
 constexpr std::size_t digest_digits = 32;
+constexpr std::size_t shard_digits = 2;   // that name the directory of an entry's file
+constexpr const char* entry_tree = "v1";  // cache/README.md, "Layout"
 constexpr std::size_t most_near_keys = 5;
 constexpr std::size_t near_distance = 2;  // edits
-
-struct KeySection {
-  std::string_view tag;
-  std::string_view bytes;
-};
-
-// Takes one "<tag> <length>\n<bytes>\n" off the front of `text`; nullopt if there is none.
-std::optional<KeySection> take_section(std::string_view& text) {
-  const std::size_t line_end = text.find('\n');
-  const std::size_t blank = text.rfind(' ', line_end);
-  if (line_end == std::string_view::npos || blank == std::string_view::npos) {
-    return std::nullopt;
-  }
-  std::size_t length = 0;
-  const char* digits_end = text.data() + line_end;
-  const auto [end, error] = std::from_chars(text.data() + blank + 1, digits_end, length);
-  if (error != std::errc{} || end != digits_end || length >= text.size() - line_end - 1) {
-    return std::nullopt;
-  }
-  const KeySection section{text.substr(0, blank), text.substr(line_end + 1, length)};
-  text.remove_prefix(line_end + 1 + length + 1);
-  return section;
-}
 
 // Puts the section where the kernel has it. Sections of toolchain and options have no place there.
 void add_section(RenderedKernel& kernel, const KeySection& section) {
@@ -71,8 +52,32 @@ std::optional<StoredKernel> parse_stored_kernel(const StoredEntry& stored,
   kernel->config = metadata->config;
   kernel->num_threads = metadata->num_threads;
   kernel->shared_memory_bytes = metadata->shared_memory_bytes;
-  return StoredKernel{stored.digest, std::move(*kernel), std::move(*metadata),
-                      lookup.entry->payload.size()};
+  return StoredKernel{.digest = stored.digest,
+                      .path = stored.path,
+                      .entry_bytes = stored.bytes,
+                      .kernel = std::move(*kernel),
+                      .metadata = std::move(*metadata),
+                      .cubin_bytes = lookup.entry->payload.size()};
+}
+
+bool is_hex(std::string_view text, std::size_t digits) {
+  return text.size() == digits && std::all_of(text.begin(), text.end(), [](unsigned char digit) {
+           return std::isxdigit(digit) != 0 && std::isupper(digit) == 0;
+         });
+}
+
+// Directories, links and pipes in `shard` that are called as an entry's file is.
+void append_misplaced(const fs::path& shard, std::vector<StoredEntry>& entries) {
+  std::error_code error;
+  for (fs::directory_iterator each(shard, error), end; !error && each != end;
+       each.increment(error)) {
+    const std::string name = each->path().filename().string();
+    std::error_code ignored;
+    if (is_hex(name, digest_digits - shard_digits) &&
+        each->symlink_status(ignored).type() != fs::file_type::regular) {
+      entries.push_back({shard.filename().string() + name, each->path(), 0});
+    }
+  }
 }
 
 // "  <digest>  <kernel>, <arch>" for each kernel among `entries`, at most `limit` of them.
@@ -132,13 +137,13 @@ bool looks_like_key(std::string_view text) {
 }
 
 std::optional<RenderedKernel> parse_kernel_key_text(std::string_view key_text) {
+  const auto sections = split_key_text(key_text);
+  if (!sections) {
+    return std::nullopt;
+  }
   RenderedKernel kernel;
-  while (!key_text.empty()) {
-    const auto section = take_section(key_text);
-    if (!section) {
-      return std::nullopt;
-    }
-    add_section(kernel, *section);
+  for (const KeySection& section : *sections) {
+    add_section(kernel, section);
   }
   if (kernel.source.empty() || kernel.arch.empty() || kernel.entry.empty()) {
     return std::nullopt;
@@ -146,9 +151,28 @@ std::optional<RenderedKernel> parse_kernel_key_text(std::string_view key_text) {
   return kernel;
 }
 
+std::vector<StoredEntry> list_entry_places(const DiskCache& cache) {
+  std::vector<StoredEntry> entries = cache.list();
+  if (!cache.directory()) {
+    return entries;
+  }
+  std::error_code error;
+  for (fs::directory_iterator shard(*cache.directory() / entry_tree, error), end;
+       !error && shard != end; shard.increment(error)) {
+    if (is_hex(shard->path().filename().string(), shard_digits)) {
+      append_misplaced(shard->path(), entries);
+    }
+  }
+  std::sort(entries.begin(), entries.end(), [](const StoredEntry& left, const StoredEntry& right) {
+    return left.digest < right.digest;
+  });
+  return entries;
+}
+
 StoredKernels list_stored_kernels(const DiskCache& cache) {
   StoredKernels stored;
-  for (const StoredEntry& entry : cache.list()) {
+  for (const StoredEntry& entry : list_entry_places(cache)) {
+    ++stored.num_entries;
     stored.total_bytes += entry.bytes;
     CacheLookup lookup = read_entry(entry.path);
     if (auto kernel = parse_stored_kernel(entry, lookup)) {
@@ -170,7 +194,7 @@ StoredKernel find_stored_kernel(const DiskCache& cache, std::string_view prefix)
   std::string wanted(prefix);
   std::transform(wanted.begin(), wanted.end(), wanted.begin(),
                  [](unsigned char digit) { return static_cast<char>(std::tolower(digit)); });
-  const std::vector<StoredEntry> entries = cache.list();
+  const std::vector<StoredEntry> entries = list_entry_places(cache);
   std::vector<StoredEntry> matches;
   std::vector<StoredKernel> kernels;
   std::string unreadable;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@ namespace attnjit {
 
 struct StoredKernel {
   std::string digest;
+  std::filesystem::path path;     // of the entry's file
+  std::uint64_t entry_bytes = 0;  // of that file
   RenderedKernel kernel;
   KernelMetadata metadata;
   std::size_t cubin_bytes = 0;
@@ -30,11 +33,12 @@ struct DamagedEntry {
 };
 
 // All that a cache holds. Entries that are neither kernels nor damaged (records of toolchains) are
-// in `total_bytes` alone.
+// in the counts alone.
 struct StoredKernels {
   std::vector<StoredKernel> kernels;  // by name, architecture, config, key
   std::vector<DamagedEntry> damaged;  // by key
-  std::uint64_t total_bytes = 0;      // of all entry files
+  std::size_t num_entries = 0;
+  std::uint64_t total_bytes = 0;  // of all entries
 };
 
 // No kernel, or more than one, is stored under a key; the message lists the near or matching ones.
@@ -49,6 +53,10 @@ bool looks_like_key(std::string_view text);
 // The kernel whose digest begins with `prefix`, in either case. Throws UnknownKeyError, and
 // std::runtime_error with the reason for an entry that is damaged.
 StoredKernel find_stored_kernel(const DiskCache& cache, std::string_view prefix);
+
+// All that lies where entries lie, sorted by digest: the files that DiskCache::list() finds and, of
+// 0 bytes, the directories, links and pipes in the place of one, which no lookup would serve.
+std::vector<StoredEntry> list_entry_places(const DiskCache& cache);
 
 // Reads and verifies every entry.
 StoredKernels list_stored_kernels(const DiskCache& cache);

@@ -71,7 +71,8 @@ void add_target_arguments(CLI::App& command, TargetArguments& arguments) {
       .add_option("--arch,--device-preset", arguments.names,
                   "Architectures or cards, e.g. sm_90a,rtx4090 (default: this machine's GPUs, "
                   "else sm_90a)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->type_name("TARGET");
 }
 
 std::vector<TargetDevice> find_targets(const TargetArguments& arguments) {

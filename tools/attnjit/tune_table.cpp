@@ -94,7 +94,7 @@ TargetDevice find_card_preset(const TargetDevice& card) {
 }
 
 TableFile open_table(const fs::path& path, const TargetDevice& preset, const std::string& card) {
-  TableFile file = {path, {.device = preset.name, .card = card, .rows = {}}};
+  TableFile file = {path, {.device = preset.name, .card = card, .rows = {}, .problem = ""}};
   if (fs::exists(path)) {
     if (!fs::is_regular_file(path)) {
       throw UsageError(fmt::format("--table {}: is no file; fix: name a file of JSON, or a new one",

@@ -1,7 +1,10 @@
 // The JSON form of a WarmReport.
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 #include "attnjit/descriptor_json.hpp"
+#include "json_document.hpp"
 #include "warm_report.hpp"
 
 namespace attnjit {
@@ -71,24 +74,23 @@ std::string warm_json(const WarmReport& report) {
     refused.push_back(refused_json(descriptor));
   }
   const WarmCounts counts = count_states(report.run);
-  const Json document = {{"schema", 1},
-                         {"command", "warm"},
-                         {"model", report.model},
-                         {"model_type", report.model_type},
-                         {"cache_directory", report.cache_directory.string()},
-                         {"kernels", kernels},
-                         {"refused", refused},
-                         {"counts",
-                          {{"compiled", counts.compiled},
-                           {"cached", counts.cached},
-                           {"failed", counts.failed},
-                           {"not_run", counts.not_run},
-                           {"refused", report.list.refused.size()}}},
-                         {"seconds", report.run.seconds},
-                         {"interrupted", report.run.interrupted},
-                         {"exit_code", static_cast<int>(warm_exit_code(report))}};
-  // A file name need not be UTF-8.
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  Json document = {{"schema", 1},
+                   {"command", "warm"},
+                   {"model", report.model},
+                   {"model_type", report.model_type}};
+  set_path(document, "cache_directory", report.cache_directory);
+  document.update({{"kernels", kernels},
+                   {"refused", refused},
+                   {"counts",
+                    {{"compiled", counts.compiled},
+                     {"cached", counts.cached},
+                     {"failed", counts.failed},
+                     {"not_run", counts.not_run},
+                     {"refused", report.list.refused.size()}}},
+                   {"seconds", report.run.seconds},
+                   {"interrupted", report.run.interrupted},
+                   {"exit_code", static_cast<int>(warm_exit_code(report))}});
+  return to_line(std::move(document));
 }
 
 }  // namespace attnjit

@@ -39,6 +39,14 @@ double replay(const DeviceGraph& graph, const DeviceStream& stream, DeviceBuffer
 
 }  // namespace
 
+double CallWork::bytes() const {
+  double sum = 0;
+  for (const TensorBytes& tensor : tensors) {
+    sum += tensor.bytes;
+  }
+  return sum;
+}
+
 CallTiming summarize(std::vector<double> times, const CallWork& work) {
   std::sort(times.begin(), times.end());
   return {times[times.size() / 2], times.front(), work};
@@ -56,7 +64,7 @@ DevicePeak query_device_peak(int device) {
 }
 
 double roofline_microseconds(const CallWork& work, const DevicePeak& peak) {
-  return 1e6 * std::max(work.flops / peak.flops_per_second, work.bytes / peak.bytes_per_second);
+  return 1e6 * std::max(work.flops / peak.flops_per_second, work.bytes() / peak.bytes_per_second);
 }
 
 TimedReplays rested_replays(int repetitions) {

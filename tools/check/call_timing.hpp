@@ -10,10 +10,17 @@
 
 namespace attnjit::check {
 
+struct TensorBytes {
+  const char* name;
+  double bytes;
+};
+
 // What a call must do at least.
 struct CallWork {
-  double flops = 0;  // 2 * (d_qk + d_v) for every query row and key
-  double bytes = 0;  // each needed input once and the output once
+  double flops = 0;                  // 2 * (d_qk + d_v) for every query row and key
+  std::vector<TensorBytes> tensors;  // each needed input once and the output once
+
+  double bytes() const;  // of all tensors
 };
 
 struct CallTiming {
@@ -22,7 +29,7 @@ struct CallTiming {
   CallWork work;
 
   double teraflops() const { return work.flops / median_microseconds * 1e-6; }
-  double gigabytes_per_second() const { return work.bytes / median_microseconds * 1e-3; }
+  double gigabytes_per_second() const { return work.bytes() / median_microseconds * 1e-3; }
 };
 
 // Of the times of replays, in microseconds; at least one.

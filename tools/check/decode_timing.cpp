@@ -14,13 +14,18 @@ CallWork count_work(const DecodeCase& decode_case) {
                                                  : length);
     }
   }
-  const double rows = static_cast<double>(decode_case.seqlen_q) * descriptor.num_q_heads;
+  const double rows =
+      decode_case.batch() * static_cast<double>(decode_case.seqlen_q) * descriptor.num_q_heads;
+  const double key_rows = keys * descriptor.num_kv_heads * size_bytes(descriptor.dtype_kv);
   const double columns = descriptor.head_dim_qk + descriptor.head_dim_v;
-  const double cached_columns =
-      descriptor.value_source == ValueSource::prefix_of_k ? descriptor.head_dim_qk : columns;
-  return {2 * products * descriptor.num_q_heads * columns,
-          keys * descriptor.num_kv_heads * cached_columns * size_bytes(descriptor.dtype_kv) +
-              decode_case.batch() * rows * columns * size_bytes(descriptor.dtype_q)};
+  CallWork work{.flops = 2 * products * descriptor.num_q_heads * columns, .tensors = {}};
+  work.tensors.push_back({"q", rows * descriptor.head_dim_qk * size_bytes(descriptor.dtype_q)});
+  work.tensors.push_back({"k_cache", key_rows * descriptor.head_dim_qk});
+  if (descriptor.value_source != ValueSource::prefix_of_k) {
+    work.tensors.push_back({"v_cache", key_rows * descriptor.head_dim_v});
+  }
+  work.tensors.push_back({"out", rows * descriptor.head_dim_v * size_bytes(descriptor.dtype_out)});
+  return work;
 }
 
 DecodeTimer::DecodeTimer(AttentionRuntime& runtime, const DecodeCase& decode_case, int device)

@@ -20,14 +20,17 @@ CallWork count_work(const PrefillCase& prefill_case) {
     keys += static_cast<double>(reachable_keys(prefill_case, request).size());
     queries += prefill_case.q_len(request);
   }
+  const double rows = queries * descriptor.num_q_heads;
+  const double key_rows = keys * descriptor.num_kv_heads * size_bytes(descriptor.dtype_kv);
   const double columns = descriptor.head_dim_qk + descriptor.head_dim_v;
-  const double cached_columns =
-      descriptor.value_source == ValueSource::prefix_of_k ? descriptor.head_dim_qk : columns;
-  const double row_bytes = descriptor.head_dim_qk * size_bytes(descriptor.dtype_q) +
-                           descriptor.head_dim_v * size_bytes(descriptor.dtype_out);
-  return {2 * pairs * descriptor.num_q_heads * columns,
-          keys * descriptor.num_kv_heads * cached_columns * size_bytes(descriptor.dtype_kv) +
-              queries * descriptor.num_q_heads * row_bytes};
+  CallWork work{.flops = 2 * pairs * descriptor.num_q_heads * columns, .tensors = {}};
+  work.tensors.push_back({"q", rows * descriptor.head_dim_qk * size_bytes(descriptor.dtype_q)});
+  work.tensors.push_back({"k", key_rows * descriptor.head_dim_qk});
+  if (descriptor.value_source != ValueSource::prefix_of_k) {
+    work.tensors.push_back({"v", key_rows * descriptor.head_dim_v});
+  }
+  work.tensors.push_back({"out", rows * descriptor.head_dim_v * size_bytes(descriptor.dtype_out)});
+  return work;
 }
 
 CallTiming time_prefill(AttentionRuntime& runtime, const PrefillCase& prefill_case, int device,

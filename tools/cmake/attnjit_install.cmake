@@ -17,6 +17,16 @@ install(DIRECTORY "${attnjit_SOURCE_DIR}/templates/interface"
 if(TARGET attnjit_command)
   install(TARGETS attnjit_command RUNTIME)
 endif()
+if(TARGET attnjit_command AND NOT CMAKE_CROSSCOMPILING)
+  get_target_property(command_directory attnjit_command BINARY_DIR)
+  set(share "${command_directory}/share")
+  install(FILES "${share}/attnjit.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+  install(FILES "${share}/attnjit.bash" RENAME attnjit
+          DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+  install(FILES "${share}/_attnjit" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+  install(FILES "${share}/attnjit.fish"
+          DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+endif()
 
 install(EXPORT attnjit_targets NAMESPACE attnjit:: FILE attnjitTargets.cmake
         DESTINATION "${attnjit_package_dir}")

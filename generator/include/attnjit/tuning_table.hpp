@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "attnjit/attention_descriptor.hpp"
+#include "attnjit/embedded_file.hpp"
 #include "attnjit/target_device.hpp"
 
 namespace attnjit {
@@ -80,6 +81,7 @@ struct TuningTable {
   std::string device;          // name of a preset, e.g. "h200"
   std::string card;            // as the driver calls it, e.g. "NVIDIA H200"
   std::vector<TunedRow> rows;  // ascending by key, no two alike
+  std::string problem;         // of an embedded table that cannot be read; empty if it can
 };
 
 // A table that cannot be read, or a row whose knobs are illegal; the message names row and field.
@@ -99,14 +101,19 @@ std::string to_json(const TuningTable& table);
 void replace_row(TuningTable& table, TunedRow row);
 void remove_row(TuningTable& table, const TuningKey& key);
 
+// Reads the tables of `files`, each called after its device, "h200.json". One that cannot be read
+// is left without rows and with its problem: it concerns no card but its own.
+std::vector<TuningTable> read_tuning_tables(std::span<const EmbeddedFile> files);
+
 // The tables this binary was built with.
 const std::vector<TuningTable>& embedded_tuning_tables();
 
 // True if `table` was measured on a card like `device`: the preset, or that card as the driver
-// describes it, whole.
+// describes it, whole. The card of one that cannot be read is any that is as large.
 bool is_for(const TuningTable& table, const TargetDevice& device);
 
-// The row of `tables` for a legal decode descriptor; null if none was measured.
+// The row of `tables` for a legal decode descriptor; null if none was measured. Throws TuningError
+// if the table of `device` cannot be read.
 const TunedRow* find_tuned_row(std::span<const TuningTable> tables,
                                const AttentionDescriptor& descriptor, const TargetDevice& device);
 

@@ -72,6 +72,14 @@ struct ProvidedKernel {
   std::optional<MissReason> miss;  // set if provide had to compile it
 };
 
+// What the cache says of a kernel.
+struct KernelLookup {
+  CacheKey key;                            // that provide would ask for
+  std::optional<ProvidedKernel> provided;  // set on a hit
+  MissReason reason = MissReason::absent;  // of a miss
+  std::string detail;                      // of a miss: path and cause, for people
+};
+
 class KernelProvider {
  public:
   // Opens templates and cache and, if jit is allowed, NVRTC. A missing NVRTC is no error yet: what
@@ -96,6 +104,12 @@ class KernelProvider {
   // Compiles the kernel whatever the cache holds, and publishes it in place of that; `miss` stays
   // unset. Throws CompileError, or ToolchainError, also where jit is forbidden.
   ProvidedKernel recompile(const RenderedKernel& kernel);
+
+  // What provide would find now: compiles nothing, writes nothing, waits for nobody.
+  KernelLookup look_up(const RenderedKernel& kernel) const;
+
+  // Why there is no compiler; empty if there is one.
+  std::string compiler_problem() const;
 
   const DiskCache& cache() const;
   const TemplateLibrary& templates() const;

@@ -23,6 +23,10 @@ class NvrtcCompiler final : public KernelCompiler {
   std::string toolchain_identity() const override;
   CompiledKernel compile(const RenderedKernel& kernel, const CacheKey& key) const override;
 
+  // The PTX that the cubin of `kernel` comes from, for people to read: the options of every compile
+  // but for the target, compute_XY instead of sm_XY. It never runs. Throws as compile does.
+  std::string compile_to_ptx(const RenderedKernel& kernel) const;
+
   // The options of every compile of `kernel`, without those made from its key.
   std::vector<std::string> options(const RenderedKernel& kernel) const;
 
