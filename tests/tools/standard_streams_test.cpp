@@ -68,7 +68,7 @@ TEST_CASE("an unknown command is named, and what commands there are") {
   CHECK(holds(output.err, "\"nonsense\" is not a command"));
   CHECK(
       holds(output.err,
-            "bench, caps, check, completion, diff, doctor, explain, ls, man, models, plan, repro, "
+            "bench, caps, check, completion, diff, doctor, explain, ls, man, models, plan, report, repro, "
             "res, roof, show, src, tune, warm, why"));
 }
 

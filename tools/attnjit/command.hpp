@@ -41,6 +41,7 @@ void add_ls_command(CLI::App& app, CommandAction& action);
 void add_man_command(CLI::App& app, CommandAction& action);
 void add_models_command(CLI::App& app, CommandAction& action);
 void add_plan_command(CLI::App& app, CommandAction& action);
+void add_report_command(CLI::App& app, CommandAction& action);
 void add_repro_command(CLI::App& app, CommandAction& action);
 void add_res_command(CLI::App& app, CommandAction& action);
 void add_roof_command(CLI::App& app, CommandAction& action);

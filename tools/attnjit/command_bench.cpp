@@ -128,7 +128,12 @@ ExitCode run(const BenchArguments& arguments) {
     for (const BenchRow& row : rows) {
       list.push_back(to_json(row));
     }
-    print_result("{}\n", json{{"schema", 1}, {"card", card}, {"rows", std::move(list)}}.dump());
+    const check::DevicePeak peak = check::query_device_peak(arguments.gpu.device);
+    const json peak_json = {{"tflops", peak.flops_per_second * 1e-12},
+                            {"gbps", peak.bytes_per_second * 1e-9}};
+    print_result(
+        "{}\n",
+        json{{"schema", 1}, {"card", card}, {"peak", peak_json}, {"rows", std::move(list)}}.dump());
   } else {
     print_result("{}\n", card);
     print_rows(rows);

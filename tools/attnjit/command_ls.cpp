@@ -16,6 +16,7 @@
 #include "kernel_facts.hpp"
 #include "standard_streams.hpp"
 #include "stored_kernel.hpp"
+#include "stored_kernel_json.hpp"
 #include "text_table.hpp"
 
 namespace attnjit {
@@ -77,34 +78,17 @@ void print_text(const StoredKernels& stored, const std::string& place) {
   }
 }
 
-Json kernel_json(const StoredKernel& stored) {
-  Json json = {{"key", stored.digest},
-               {"name", stored.metadata.name},
-               {"arch", stored.metadata.arch},
-               {"config", config_json(stored.metadata.config)},
-               {"toolchain", stored.metadata.toolchain}};
-  json.update(resources_json(stored.metadata));
-  json["cubin_bytes"] = stored.cubin_bytes;
-  json["compile_milliseconds"] = stored.metadata.compile_milliseconds;
-  return json;
-}
-
 void print_json(const StoredKernels& stored, const fs::path& place) {
   Json kernels = Json::array();
   for (const StoredKernel& kernel : stored.kernels) {
-    kernels.push_back(kernel_json(kernel));
-  }
-  Json damaged = Json::array();
-  for (const DamagedEntry& entry : stored.damaged) {
-    damaged.push_back(
-        {{"key", entry.digest}, {"reason", to_string(entry.reason)}, {"detail", entry.detail}});
+    kernels.push_back(to_json(kernel));
   }
   Json document = {{"schema", 1}, {"command", "ls"}};
   set_path(document, "cache_directory", place);
   document["num_entries"] = stored.num_entries;
   document["total_bytes"] = stored.total_bytes;
   document["kernels"] = std::move(kernels);
-  document["damaged"] = std::move(damaged);
+  document["damaged"] = to_json(stored.damaged);
   print_result("{}\n", to_line(std::move(document)));
 }
 
