@@ -46,8 +46,8 @@ const std::vector<TuningTable>& embedded_tuning_tables() {
 
 bool is_for(const TuningTable& table, const TargetDevice& device) {
   const std::optional<TargetDevice> preset = find_target_device(table.device);
-  const bool is_named =
-      device.name == table.device || device.name == table.card || !table.problem.empty();
+  const bool is_named = device.name == table.device || device.name == table.card ||
+                        (!table.problem.empty() && preset && device.l2_bytes == preset->l2_bytes);
   return preset && is_named && device.arch == preset->arch && device.num_sms == preset->num_sms &&
          device.shared_memory_per_block == preset->shared_memory_per_block;
 }

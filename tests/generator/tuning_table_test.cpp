@@ -31,7 +31,7 @@ TuningTable example_table() {
   TuningKnobs portable;
   portable.kernel = AttentionKernel::paged_decode_sm80;
   portable.num_stages = 2;
-  TuningTable table = {.device = "h200", .card = "NVIDIA H200", .rows = {}};
+  TuningTable table = {.device = "h200", .card = "NVIDIA H200", .rows = {}, .problem = ""};
   replace_row(table, example_row(64, portable));
   replace_row(table, example_row(16, combine));
   return table;
@@ -67,7 +67,7 @@ TEST_CASE("a table reads back as it was written, rows sorted by key") {
   CHECK(table.rows[0].key.rows == 16);
   CHECK(table.rows == example_table().rows);
   CHECK(to_json(table) == text);
-  const std::string empty = to_json(TuningTable{"h200", "NVIDIA H200", {}});
+  const std::string empty = to_json(TuningTable{"h200", "NVIDIA H200", {}, ""});
   CHECK(to_json(parse_tuning_table("", empty)) == empty);
 }
 

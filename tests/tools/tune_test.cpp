@@ -70,7 +70,7 @@ TEST_CASE("the table has the fastest first, what failed last, and says who won")
 
 TEST_CASE("a row of a result reads back from a table") {
   const TuneResult result = example_result();
-  TuningTable table = {.device = "h200", .card = "NVIDIA H200", .rows = {}};
+  TuningTable table = {.device = "h200", .card = "NVIDIA H200", .rows = {}, .problem = ""};
   replace_row(table, row_of(result, "2026-11-30", "attnjit tune 'x'"));
   CHECK(parse_tuning_table("table", to_json(table)).rows == table.rows);
   CHECK(table.rows.front().knobs == result.best);
@@ -107,7 +107,7 @@ TEST_CASE("a table is opened before the work: no file, damaged and another card'
 
 TEST_CASE("a row whose kernel was not tried stays") {
   const TuneResult result = example_result();
-  TuningTable table = {.device = "h200", .card = "NVIDIA H200", .rows = {}};
+  TuningTable table = {.device = "h200", .card = "NVIDIA H200", .rows = {}, .problem = ""};
   replace_row(table, row_of(result, "2026-11-30", "attnjit tune 'x'"));
   CHECK_FALSE(row_not_tried(table, result, {"seesaw_decode_sm90"}));  // the model's was tried
   table.rows.front().knobs.kernel = AttentionKernel::seesaw_decode_sm90;

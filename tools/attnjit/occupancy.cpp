@@ -70,11 +70,12 @@ std::optional<Occupancy> calculate_occupancy(const BlockNeeds& block, const Targ
     int blocks;
     std::string_view name;
   };
+  // Of equal ones the first: what no kernel can change is no limit of this one.
   const std::array<Limit, 4> candidates = {
-      {{blocks_by_registers(block, warps), "registers"},
-       {blocks_by_shared_memory(block, device), "shared memory"},
-       {limits->warps / warps, "warps"},
-       {limits->blocks, "blocks"}}};
+      {{limits->warps / warps, "warps"},
+       {limits->blocks, "blocks"},
+       {blocks_by_registers(block, warps), "registers"},
+       {blocks_by_shared_memory(block, device), "shared memory"}}};
   const auto* least = std::min_element(
       candidates.begin(), candidates.end(),
       [](const Limit& left, const Limit& right) { return left.blocks < right.blocks; });
