@@ -12,7 +12,7 @@
 
 namespace attnjit::test {
 
-// An empty directory below the system's temporary directory, open to every user, removed with all
+// An empty directory below the system's temporary directory, that every user can read, removed with all
 // it holds.
 class ScratchDirectory {
  public:

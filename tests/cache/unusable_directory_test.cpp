@@ -58,7 +58,7 @@ int put_under_file_size_limit(const fs::path& root) {
 int put_on_full_disk(const fs::path& root) {
   if (::unshare(CLONE_NEWNS) != 0 ||
       ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      ::mount("tmpfs", root.c_str(), "tmpfs", 0, "size=64k") != 0) {
+      ::mount("tmpfs", root.c_str(), "tmpfs", 0, "size=64k,mode=700") != 0) {
     return test::not_permitted;
   }
   WatchedCache watched(root);
