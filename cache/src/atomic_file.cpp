@@ -1,11 +1,11 @@
 #include "atomic_file.hpp"
 
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -36,9 +36,11 @@ CacheOptions require_directory(CacheOptions options) {
 void add_cache_places(CLI::App& command, CachePlaces& places) {
   command.add_option("--cache-dir", places.directory,
                      "Cache directory (default ATTNJIT_CACHE_DIR, else the user's cache)");
-  command.add_option("--cache-layer", places.layers,
-                     "Read-only directory or bundle below it, may be given several times (default "
-                     "ATTNJIT_CACHE_LAYERS)");
+  command
+      .add_option("--cache-layer", places.layers,
+                  "Read-only directory or bundle below it, may be given several times (default "
+                  "ATTNJIT_CACHE_LAYERS)")
+      ->allow_extra_args(false);
 }
 
 DiskCache open_cache(const CachePlaces& places) {

@@ -77,11 +77,13 @@ void add_bundle_command(CLI::App& app, CommandAction& action) {
   const auto bundle = std::make_shared<BundleCommand>();
   command->add_option("output", bundle->output, "The file to write")->required();
   command->add_option("--arch", bundle->filter.archs, "Only kernels for these, e.g. sm_80,sm_90a")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command
       ->add_option("--kernel", bundle->filter.kernels,
                    "Only kernels of these names, as `attnjit ls` shows them")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   add_cache_places(*command, bundle->places);
   command->add_flag("--json", bundle->as_json, "Print one JSON document");
   command->callback([&action, bundle] { action = [bundle] { return run(*bundle); }; });

@@ -23,7 +23,7 @@ namespace attnjit {
 
 // What one place of a cache says of one key.
 struct LayerProbe {
-  std::string place;  // "/home/a/.cache/attnjit", "memory"
+  std::string place;  // path of directory or layer; "memory" where there is none
   CacheLookup lookup;
 };
 
