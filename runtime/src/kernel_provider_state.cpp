@@ -94,8 +94,9 @@ std::optional<ProvidedKernel> KernelProvider::State::find_in_cache(const Rendere
 }
 
 std::optional<ProvidedKernel> KernelProvider::State::look_again_in_cache(
-    const RenderedKernel& kernel, const CacheKey& key, CacheMiss& miss) const {
-  return accept(kernel, key, cache.find(key), miss);
+    const RenderedKernel& kernel, const CacheKey& key) const {
+  CacheMiss ignored;
+  return accept(kernel, key, cache.find(key), ignored);
 }
 
 std::optional<ProvidedKernel> KernelProvider::State::peek_in_cache(const RenderedKernel& kernel,

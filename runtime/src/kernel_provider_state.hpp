@@ -51,9 +51,9 @@ struct KernelProvider::State {
   std::optional<ProvidedKernel> find_in_cache(const RenderedKernel& kernel, const CacheKey& key,
                                               CacheMiss& miss) const;
 
-  // The same after a miss that was counted already.
+  // The same after a miss, which was counted, and whose reason stands.
   std::optional<ProvidedKernel> look_again_in_cache(const RenderedKernel& kernel,
-                                                    const CacheKey& key, CacheMiss& miss) const;
+                                                    const CacheKey& key) const;
 
   // The same, and nothing is counted or changed.
   std::optional<ProvidedKernel> peek_in_cache(const RenderedKernel& kernel, const CacheKey& key,
