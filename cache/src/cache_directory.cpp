@@ -6,7 +6,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include "attnjit/disk_cache.hpp"
+#include "attnjit/cache_options.hpp"
 
 namespace attnjit {
 namespace {

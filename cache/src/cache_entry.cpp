@@ -1,10 +1,10 @@
 #include "attnjit/cache_entry.hpp"
 
 #include <array>
-#include <concepts>
 #include <cstdint>
 #include <utility>
 
+#include "byte_order.hpp"
 #include "content_digest.hpp"
 #include "entry_format.hpp"
 
@@ -31,23 +31,6 @@ constexpr std::size_t lengths_offset = 12;
 constexpr std::size_t header_bytes = 36;
 constexpr std::size_t checksum_bytes = sizeof(ContentDigest);
 static_assert(magic.size() == version_offset);
-
-template <std::unsigned_integral Integer>
-void append_integer(std::string& bytes, Integer value) {
-  for (std::size_t i = 0; i < sizeof value; ++i) {
-    bytes += static_cast<char>((value >> (8 * i)) & 0xff);
-  }
-}
-
-template <std::unsigned_integral Integer>
-Integer read_integer(std::string_view bytes, std::size_t offset) {
-  Integer value = 0;
-  for (std::size_t i = 0; i < sizeof value; ++i) {
-    const Integer byte = static_cast<unsigned char>(bytes[offset + i]);
-    value |= byte << (8 * i);
-  }
-  return value;
-}
 
 // The three parts in file order; nullopt unless they fill the bytes between header and checksum
 // exactly. Compares before it subtracts, so that no length can wrap around.

@@ -3,6 +3,7 @@
 #include "content_digest.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 namespace attnjit {
 
@@ -19,7 +20,12 @@ CacheKeyBuilder& CacheKeyBuilder::add(std::string_view tag, std::string_view byt
 }
 
 CacheKey CacheKeyBuilder::finish() const {
-  return {.text = text_, .digest = to_hex(content_digest(text_))};
+  return key_of_text(text_);
+}
+
+CacheKey key_of_text(std::string text) {
+  std::string digest = to_hex(content_digest(text));
+  return {.text = std::move(text), .digest = std::move(digest)};
 }
 
 }  // namespace attnjit

@@ -1,11 +1,17 @@
-// Whole files in and out of a cache directory: the only code of cache/ that makes system calls on
-// entries. Private; thread-safe, also between processes; keeps no descriptor open.
+// Whole files in and out of a cache directory. Private; thread-safe, also between processes; keeps
+// no descriptor open.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+
+#include <sys/stat.h>
+
+#include "file_modes.hpp"
+#include "file_outcome.hpp"
 
 namespace attnjit {
 
@@ -13,27 +19,23 @@ namespace attnjit {
 // more than this.
 constexpr std::size_t max_entry_file_bytes = std::size_t{256} << 20;
 
-// How a file operation ended. error_number is an errno value, 0 on success; step says what was
-// being done.
-struct FileOutcome {
-  int error_number = 0;
-  std::string_view step;
-
-  bool ok() const { return error_number == 0; }
-  std::string message() const;  // "cannot <step>: <meaning of error_number>"
+// A file's bytes, and what the file was when they were read.
+struct WholeFile {
+  std::string bytes;
+  struct stat status = {};
 };
 
-// Makes `directory` and its parents, mode 0700. That another process made it meanwhile is success;
+// Makes `directory` and its parents, in `modes`. That another process made it meanwhile is success;
 // that it is no directory shows in the next call that uses it.
-FileOutcome make_directories(const std::filesystem::path& directory);
+FileOutcome make_directories(const std::filesystem::path& directory, FileModes modes);
 
-// Reads all of a regular file into `bytes`; does not follow a symbolic link in its last component.
-// Tries once more where the error is one of those that pass (ESTALE, EINTR, EAGAIN, EBUSY).
-FileOutcome read_whole_file(const std::filesystem::path& path, std::string& bytes);
+// Reads all of a regular file; does not follow a symbolic link in its last component. Tries once
+// more where the error is one of those that pass (ESTALE, EINTR, EAGAIN, EBUSY).
+FileOutcome read_whole_file(const std::filesystem::path& path, WholeFile& file);
 
-// Makes `bytes` the content of `path` in one step: a reader sees the old file, or none, or all of
-// the new one, also after a crash. Missing directories are made with mode 0700, the file has mode
-// 0600. A failure leaves nothing new but directories.
-FileOutcome publish_whole_file(const std::filesystem::path& path, std::string_view bytes);
+// Makes `bytes` the content of `path` in one step (see AtomicFile). Missing directories are made. A
+// failure leaves nothing new but directories.
+FileOutcome publish_whole_file(const std::filesystem::path& path, std::string_view bytes,
+                               FileModes modes);
 
 }  // namespace attnjit

@@ -34,7 +34,7 @@ SavedSource save_failed_source(const fs::path& directory, std::string_view diges
             folder.string() + " holds " + std::to_string(most_sources) +
                 " sources; fix: delete what is no longer needed"};
   }
-  const FileOutcome outcome = publish_whole_file(path, source);
+  const FileOutcome outcome = publish_whole_file(path, source, FileModes{});
   return outcome.ok() ? SavedSource{path, ""}
                       : SavedSource{{}, path.string() + ": " + outcome.message()};
 }

@@ -23,14 +23,18 @@ KeyLock refused(const fs::path& path, const FileOutcome& outcome) {
   return KeyLock(path.string() + ": " + outcome.message());
 }
 
-FileOutcome failed(std::string_view step) {
-  return {.error_number = errno, .step = step};
-}
+// O_NONBLOCK keeps a FIFO that somebody put there from blocking the open.
+constexpr int open_flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
-int open_for_locking(const fs::path& path) {
-  // O_NONBLOCK keeps a FIFO that somebody put there from blocking the open.
-  const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  return retry_interrupted([&] { return ::open(path.c_str(), flags, 0600); });
+int open_for_locking(const fs::path& path, mode_t mode) {
+  const int made =
+      retry_interrupted([&] { return ::open(path.c_str(), open_flags | O_CREAT | O_EXCL, mode); });
+  if (made >= 0) {
+    ::fchmod(made, mode);  // whatever the umask; without it others of a group go on without a lock
+    return made;
+  }
+  return errno != EEXIST ? made
+                         : retry_interrupted([&] { return ::open(path.c_str(), open_flags); });
 }
 
 // Polls: a blocking flock could be neither bounded nor reported. Short waits first, most compiles
@@ -67,11 +71,11 @@ KeyLock::~KeyLock() {
   const FileDescriptor closed_now(descriptor_);
 }
 
-KeyLock lock_file(const fs::path& path, const LockPatience& patience) {
-  if (const FileOutcome made = make_directories(path.parent_path()); !made.ok()) {
+KeyLock lock_file(const fs::path& path, FileModes modes, const LockPatience& patience) {
+  if (const FileOutcome made = make_directories(path.parent_path(), modes); !made.ok()) {
     return refused(path, made);
   }
-  FileDescriptor file(open_for_locking(path));
+  FileDescriptor file(open_for_locking(path, modes.file));
   if (file.get() < 0) {
     return refused(path, failed("open"));
   }

@@ -5,11 +5,12 @@
 #include <filesystem>
 
 #include "attnjit/key_lock.hpp"
+#include "file_modes.hpp"
 
 namespace attnjit {
 
-// Makes `path` if it is not there, mode 0600, and never removes it: a lock on a file that is being
-// removed would exclude nobody.
-KeyLock lock_file(const std::filesystem::path& path, const LockPatience& patience);
+// Makes `path` and its directory if they are not there, and never removes it: a lock on a file that
+// is being removed would exclude nobody.
+KeyLock lock_file(const std::filesystem::path& path, FileModes modes, const LockPatience& patience);
 
 }  // namespace attnjit

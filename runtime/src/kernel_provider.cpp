@@ -23,7 +23,7 @@ ProvidedKernel KernelProvider::provide(const RenderedKernel& kernel) {
   return state_->flights.run(key.digest, [&]() -> ProvidedKernel {
     const KeyLock lock = state_->lock_for_compiling(kernel, key);
     // Another thread or process may have published it between the look above and here.
-    if (auto hit = state_->find_in_cache(kernel, key, miss)) {
+    if (auto hit = state_->look_again_in_cache(kernel, key)) {
       return std::move(*hit);
     }
     state_->failed_compiles.rethrow(key.digest);
@@ -50,7 +50,7 @@ KernelLookup KernelProvider::look_up(const RenderedKernel& kernel) const {
   KernelLookup lookup;
   lookup.key = make_cache_key(kernel, compile_options(kernel, toolchain), toolchain);
   CacheMiss miss;
-  lookup.provided = state_->find_in_cache(kernel, lookup.key, miss);
+  lookup.provided = state_->peek_in_cache(kernel, lookup.key, miss);
   lookup.reason = miss.reason;
   lookup.detail = std::move(miss.detail);
   return lookup;

@@ -13,6 +13,16 @@ void warn_on_stderr(std::string_view warning) {
   std::fprintf(stderr, "attnjit: %.*s\n", static_cast<int>(warning.size()), warning.data());
 }
 
+DiskCache open_cache(const KernelProviderOptions& options) {
+  const auto warn = options.warn ? options.warn : warn_on_stderr;
+  return DiskCache(resolve_cache_options({.directory = options.cache_directory,
+                                          .layers = options.cache_layers,
+                                          .sharing = options.cache_sharing,
+                                          .max_bytes = options.cache_max_bytes},
+                                         warn),
+                   warn);
+}
+
 }  // namespace
 
 KernelProvider::KernelProvider(const KernelProviderOptions& options)
@@ -31,8 +41,7 @@ KernelProvider::KernelProvider(KernelProviderOptions options,
                                std::shared_ptr<const KernelCompiler> compiler)
     : state_(new State{
           .templates = TemplateLibrary::open(options.templates),
-          .cache = DiskCache(resolve_cache_directory(options.cache_directory),
-                             options.warn ? std::move(options.warn) : warn_on_stderr),
+          .cache = open_cache(options),
           .compiler = options.jit == JitPolicy::allowed ? std::move(compiler) : nullptr,
           .compiler_problem = "none was given",
           .jit = options.jit,

@@ -7,7 +7,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <cmath>
 #include <utility>
+#include <vector>
 
 namespace attnjit {
 namespace {
@@ -24,12 +27,37 @@ std::string missing_kernel_message(const RenderedKernel& kernel, const CacheKey&
 
 std::string saved_source_note(const DiskCache& cache, const RenderedKernel& kernel,
                               const CacheKey& key) {
-  if (!cache.directory()) {
+  if (!cache.directory() || !cache.trust_problem().empty()) {
     return "\nsource: not saved, for there is no cache directory\n";
   }
   const SavedSource saved = save_failed_source(*cache.directory(), key.digest, flatten(kernel));
   return saved.problem.empty() ? fmt::format("\nsource: {}\n", saved.path.string())
                                : fmt::format("\nsource: not saved: {}\n", saved.problem);
+}
+
+std::chrono::microseconds compile_time(const KernelMetadata& metadata) {
+  return std::chrono::microseconds(std::llround(1000 * metadata.compile_milliseconds));
+}
+
+// The looked-up entry as a kernel; nullopt, and the reason in `miss`, if it is none for `kernel`.
+std::optional<ProvidedKernel> accept(const RenderedKernel& kernel, const CacheKey& key,
+                                     CacheLookup lookup, CacheMiss& miss) {
+  if (!lookup.entry) {
+    miss = {.reason = lookup.reason, .detail = std::move(lookup.detail)};
+    return std::nullopt;
+  }
+  auto metadata = parse_kernel_metadata(lookup.entry->metadata);
+  const auto problem = cubin_problem(lookup.entry->payload, kernel.arch, kernel.entry);
+  if (problem || !metadata) {
+    miss = {.reason = MissReason::corrupt,
+            .detail = "the entry is whole, but " + problem.value_or("its metadata is not ours")};
+    return std::nullopt;
+  }
+  return ProvidedKernel{.kernel = kernel,
+                        .key = key,
+                        .cubin = std::move(lookup.entry->payload),
+                        .metadata = std::move(*metadata),
+                        .miss = std::nullopt};
 }
 
 }  // namespace
@@ -51,30 +79,37 @@ std::string KernelProvider::State::find_toolchain(const RenderedKernel& kernel) 
   if (compiler != nullptr) {
     return compiler->toolchain_identity();
   }
-  const CacheLookup record = cache.get(make_toolchain_record_key(kernel));
+  const CacheLookup record = cache.find(make_toolchain_record_key(kernel));
   return record.entry ? record.entry->payload : "";
 }
 
 std::optional<ProvidedKernel> KernelProvider::State::find_in_cache(const RenderedKernel& kernel,
                                                                    const CacheKey& key,
                                                                    CacheMiss& miss) const {
-  CacheLookup lookup = cache.get(key);
-  if (!lookup.entry) {
-    miss = {.reason = lookup.reason, .detail = std::move(lookup.detail)};
-    return std::nullopt;
+  auto provided = accept(kernel, key, cache.get(key), miss);
+  if (provided) {
+    cache.count_saved_compile(compile_time(provided->metadata));
   }
-  auto metadata = parse_kernel_metadata(lookup.entry->metadata);
-  const auto problem = cubin_problem(lookup.entry->payload, kernel.arch, kernel.entry);
-  if (problem || !metadata) {
-    miss = {.reason = MissReason::corrupt,
-            .detail = "the entry is whole, but " + problem.value_or("its metadata is not ours")};
-    return std::nullopt;
+  return provided;
+}
+
+std::optional<ProvidedKernel> KernelProvider::State::look_again_in_cache(
+    const RenderedKernel& kernel, const CacheKey& key) const {
+  CacheMiss ignored;
+  return accept(kernel, key, cache.find(key), ignored);
+}
+
+std::optional<ProvidedKernel> KernelProvider::State::peek_in_cache(const RenderedKernel& kernel,
+                                                                   const CacheKey& key,
+                                                                   CacheMiss& miss) const {
+  std::vector<LayerProbe> probes = cache.probe(key);
+  for (LayerProbe& probe : probes) {
+    if (probe.lookup.entry) {
+      return accept(kernel, key, std::move(probe.lookup), miss);
+    }
   }
-  return ProvidedKernel{.kernel = kernel,
-                        .key = key,
-                        .cubin = std::move(lookup.entry->payload),
-                        .metadata = std::move(*metadata),
-                        .miss = std::nullopt};
+  miss = {.reason = probes.front().lookup.reason, .detail = probes.front().lookup.detail};
+  return std::nullopt;
 }
 
 KeyLock KernelProvider::State::lock_for_compiling(const RenderedKernel& kernel,
@@ -134,7 +169,7 @@ void KernelProvider::State::repair_toolchain_record(const ProvidedKernel& provid
     return;  // the record was just read, and whole
   }
   const CacheKey key = make_toolchain_record_key(provided.kernel);
-  const CacheLookup record = cache.get(key);
+  const CacheLookup record = cache.find(key);
   if (!record.entry && record.reason != MissReason::absent &&
       record.reason != MissReason::disabled) {
     cache.put(key, record_metadata, provided.metadata.toolchain);

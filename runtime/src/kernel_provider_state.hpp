@@ -51,6 +51,14 @@ struct KernelProvider::State {
   std::optional<ProvidedKernel> find_in_cache(const RenderedKernel& kernel, const CacheKey& key,
                                               CacheMiss& miss) const;
 
+  // The same after a miss, which was counted, and whose reason stands.
+  std::optional<ProvidedKernel> look_again_in_cache(const RenderedKernel& kernel,
+                                                    const CacheKey& key) const;
+
+  // The same, and nothing is counted or changed.
+  std::optional<ProvidedKernel> peek_in_cache(const RenderedKernel& kernel, const CacheKey& key,
+                                              CacheMiss& miss) const;
+
   // Keeps other processes from compiling the kernel, if this one may.
   KeyLock lock_for_compiling(const RenderedKernel& kernel, const CacheKey& key) const;
 

@@ -82,7 +82,8 @@ TEST_CASE("the cache's directories are its owner's alone whatever the umask") {
   }
 }
 
-TEST_CASE("entries whose file names were swapped are misses of another key") {
+TEST_CASE(
+    "self-describing entry: entries whose file names were swapped are misses of another key") {
   const ScratchDirectory scratch;
   DiskCache cache(scratch.path(), no_warning);
   const CacheKey left = key_of("left");
@@ -100,7 +101,7 @@ TEST_CASE("entries whose file names were swapped are misses of another key") {
   }
 }
 
-TEST_CASE("two keys with one digest never share a payload") {
+TEST_CASE("self-describing entry: two keys with one digest never share a payload") {
   const ScratchDirectory scratch;
   DiskCache cache(scratch.path(), no_warning);
   const CacheKey first = key_of("first");
@@ -111,7 +112,9 @@ TEST_CASE("two keys with one digest never share a payload") {
   CHECK(cache.get(first).reason == MissReason::key_differs);
 }
 
-TEST_CASE("a damaged entry is a miss with its reason, and the next put repairs it") {
+TEST_CASE(
+    "self-describing entry: a damaged entry is a miss with its reason, and the next put repairs "
+    "it") {
   const ScratchDirectory scratch;
   DiskCache cache(scratch.path(), no_warning);
   const CacheKey key = key_of("kernel");
@@ -163,7 +166,9 @@ TEST_CASE(
   CHECK(kept == 1);
 }
 
-TEST_CASE("a file changed in any byte or cut off at any byte is never a hit") {
+TEST_CASE(
+    "self-describing entry: a file changed in any byte or cut off at any byte is a miss that a put "
+    "repairs") {
   const ScratchDirectory scratch;
   DiskCache cache(scratch.path(), no_warning);
   const CacheKey key = key_of("kernel");
@@ -172,10 +177,12 @@ TEST_CASE("a file changed in any byte or cut off at any byte is never a hit") {
   for (std::size_t i = 0; i < whole.size(); ++i) {
     std::string changed = whole;
     changed[i] = static_cast<char>(~changed[i]);
-    test::write_text(path_of(scratch.path(), key), changed);
-    REQUIRE_FALSE(cache.get(key).entry.has_value());
-    test::write_text(path_of(scratch.path(), key), whole.substr(0, i));
-    REQUIRE_FALSE(cache.get(key).entry.has_value());
+    for (const std::string& damaged : {changed, whole.substr(0, i)}) {
+      test::write_text(path_of(scratch.path(), key), damaged);
+      REQUIRE_FALSE(cache.get(key).entry.has_value());
+      REQUIRE(cache.put(key, "m", "cubin"));
+      REQUIRE(test::read_text(path_of(scratch.path(), key)) == whole);
+    }
   }
 }
 
@@ -213,12 +220,23 @@ TEST_CASE("list finds every entry in order of digest and nothing else") {
   }
 }
 
-TEST_CASE("a cache directory may have blanks, newlines and CJK characters in its name") {
+TEST_CASE(
+    "portable names: a cache directory may have blanks, newlines and CJK characters in its name") {
   const ScratchDirectory scratch;
   DiskCache cache(scratch.path() / "two words" / "line\nbreak" / "缓存 キャッシュ", no_warning);
   REQUIRE(cache.put(key_of("kernel"), "", "cubin"));
   CHECK(cache.get(key_of("kernel")).entry.has_value());
   CHECK(cache.list().size() == 1);
+}
+
+TEST_CASE("portable names: a name below the directory has at most 36 bytes, of hex digits and vN") {
+  const ScratchDirectory scratch;
+  DiskCache cache(scratch.path(), no_warning);
+  REQUIRE(cache.put(key_of("kernel"), "", "cubin"));
+  const std::string name = cache.list()[0].path.lexically_relative(scratch.path()).string();
+  CHECK(name.size() == 36);
+  CHECK(name.substr(2).find_first_not_of("0123456789abcdef/") == std::string::npos);
+  CHECK(name.starts_with("v1/"));
 }
 
 TEST_CASE("payloads of zero bytes and of several megabytes are kept") {
@@ -250,6 +268,10 @@ TEST_CASE("every miss reason has its name") {
   CHECK(to_string(MissReason::corrupt) == "corrupt");
   CHECK(to_string(MissReason::version) == "version");
   CHECK(to_string(MissReason::key_differs) == "key_differs");
+  CHECK(to_string(MissReason::untrusted) == "untrusted");
+  for (std::size_t i = 0; i < miss_reasons.size(); ++i) {
+    CHECK(static_cast<std::size_t>(miss_reasons[i]) == i);
+  }
 }
 
 }  // namespace attnjit

@@ -108,7 +108,9 @@ CacheKey some_key() {
 
 }  // namespace
 
-TEST_CASE("a put that fails at any call warns with the call's problem and leaves nothing") {
+TEST_CASE(
+    "atomic publish: a put that fails at any call warns with the call's problem and leaves "
+    "nothing") {
   const std::array<Fault, 7> faults = {{{"write", ENOSPC, 0, 1},
                                         {"write", EIO, 0, 1},
                                         {"write", EDQUOT, 0, 1},
@@ -133,7 +135,7 @@ TEST_CASE("a put that fails at any call warns with the call's problem and leaves
   }
 }
 
-TEST_CASE("a put that fails keeps the entry that was there") {
+TEST_CASE("atomic publish: a put that fails keeps the entry that was there") {
   const test::ScratchDirectory scratch;
   DiskCache cache(scratch.path(), nullptr);
   REQUIRE(cache.put(some_key(), "old", payload));
@@ -143,7 +145,7 @@ TEST_CASE("a put that fails keeps the entry that was there") {
   CHECK((lookup.entry && lookup.entry->metadata == "old"));
 }
 
-TEST_CASE("a directory that cannot be synced is reported, unless it never can") {
+TEST_CASE("atomic publish: a directory that cannot be synced is reported, unless it never can") {
   const test::ScratchDirectory scratch;
   DiskCache cache(scratch.path(), nullptr);
   for (const int harmless : {EINVAL, ENOTSUP}) {
@@ -155,7 +157,7 @@ TEST_CASE("a directory that cannot be synced is reported, unless it never can") 
   CHECK(cache.get(some_key()).entry.has_value());
 }
 
-TEST_CASE("interrupted calls are made again") {
+TEST_CASE("atomic publish: interrupted calls are made again") {
   const test::ScratchDirectory scratch;
   DiskCache cache(scratch.path(), nullptr);
   for (const std::string_view call : {"write", "fsync", "close"}) {
@@ -166,7 +168,7 @@ TEST_CASE("interrupted calls are made again") {
   CHECK(cache.get(some_key()).entry.has_value());
 }
 
-TEST_CASE("calls interrupted without end become a miss and a failed put, not a hang") {
+TEST_CASE("never fatal: calls interrupted without end become a miss and a failed put, not a hang") {
   const test::ScratchDirectory scratch;
   DiskCache cache(scratch.path(), nullptr);
   REQUIRE(cache.put(some_key(), "", payload));
@@ -178,7 +180,7 @@ TEST_CASE("calls interrupted without end become a miss and a failed put, not a h
   CHECK_FALSE(cache.put(some_key(), "", payload));
 }
 
-TEST_CASE("reads and writes of a few bytes at a time add up to the whole entry") {
+TEST_CASE("atomic publish: reads and writes of a few bytes at a time add up to the whole entry") {
   const test::ScratchDirectory scratch;
   DiskCache cache(scratch.path(), nullptr);
   const Injection injection(std::size_t{7});
@@ -187,7 +189,7 @@ TEST_CASE("reads and writes of a few bytes at a time add up to the whole entry")
   CHECK((lookup.entry && lookup.entry->payload == payload));
 }
 
-TEST_CASE("a stale handle is tried once more, and a second one is a miss") {
+TEST_CASE("never fatal: a stale handle is tried once more, and a second one is a miss") {
   const test::ScratchDirectory scratch;
   DiskCache cache(scratch.path(), nullptr);
   REQUIRE(cache.put(some_key(), "", payload));
@@ -204,7 +206,7 @@ TEST_CASE("a stale handle is tried once more, and a second one is a miss") {
   }
 }
 
-TEST_CASE("a read error that stays is a miss that names it, without a second try") {
+TEST_CASE("never fatal: a read error that stays is a miss that names it, without a second try") {
   const test::ScratchDirectory scratch;
   DiskCache cache(scratch.path(), nullptr);
   REQUIRE(cache.put(some_key(), "", payload));

@@ -46,7 +46,8 @@ pid_t start_holder(const fs::path& root, const CacheKey& key, const fs::path& re
   return child;
 }
 
-TEST_CASE("a lock excludes other threads, and other keys of the same cache do not wait") {
+TEST_CASE(
+    "single flight: a lock excludes other threads, and other keys of the same cache do not wait") {
   const ScratchDirectory scratch;
   const DiskCache cache(scratch.path(), nullptr);
   const KeyLock lock = cache.lock(key_of("a"), patience(1min));
@@ -61,7 +62,7 @@ TEST_CASE("a lock excludes other threads, and other keys of the same cache do no
   other.join();
 }
 
-TEST_CASE("a lock is free again when its holder lets it go") {
+TEST_CASE("single flight: a lock is free again when its holder lets it go") {
   const ScratchDirectory scratch;
   const DiskCache cache(scratch.path(), nullptr);
   for (int i = 0; i < 3; ++i) {
@@ -72,7 +73,7 @@ TEST_CASE("a lock is free again when its holder lets it go") {
   }
 }
 
-TEST_CASE("a lock excludes other processes, and a killed holder's is free at once") {
+TEST_CASE("single flight: a lock excludes other processes, and a killed holder's is free at once") {
   const ScratchDirectory scratch;
   const DiskCache cache(scratch.path() / "cache", nullptr);
   const pid_t holder =
@@ -83,7 +84,7 @@ TEST_CASE("a lock excludes other processes, and a killed holder's is free at onc
   CHECK(cache.lock(key_of("a"), patience(1min)).is_held());
 }
 
-TEST_CASE("who waits long is told once, and goes on without the lock at last") {
+TEST_CASE("single flight: who waits long is told once, and goes on without the lock at last") {
   const ScratchDirectory scratch;
   const DiskCache cache(scratch.path(), nullptr);
   const KeyLock lock = cache.lock(key_of("a"), patience(1min));
@@ -99,7 +100,8 @@ TEST_CASE("who waits long is told once, and goes on without the lock at last") {
   CHECK(where == (scratch.path() / "locks" / key_of("a").digest.substr(0, 2)).string());
 }
 
-TEST_CASE("sixteen processes of four threads that make what is missing make it once") {
+TEST_CASE(
+    "single flight: sixteen processes of sixteen threads that make what is missing make it once") {
   const ScratchDirectory scratch;
   const fs::path root = scratch.path() / "cache";
   const fs::path made = scratch.path() / "made";
@@ -109,7 +111,7 @@ TEST_CASE("sixteen processes of four threads that make what is missing make it o
       DiskCache cache(root, nullptr);
       std::atomic<int> failures = 0;
       std::vector<std::thread> threads;
-      for (int thread = 0; thread < 4; ++thread) {
+      for (int thread = 0; thread < 16; ++thread) {
         threads.emplace_back([&] {
           const KeyLock lock = cache.lock(key_of("a"), patience(1min));
           if (!cache.get(key_of("a")).entry) {
@@ -132,7 +134,7 @@ TEST_CASE("sixteen processes of four threads that make what is missing make it o
   CHECK(test::read_text(made) == "x");
 }
 
-TEST_CASE("where there can be no lock one goes on without, and is told why") {
+TEST_CASE("single flight: where there can be no lock one goes on without, and is told why") {
   const ScratchDirectory scratch;
   CHECK(!DiskCache(std::nullopt, nullptr).lock(key_of("a"), patience(1min)).is_held());
   test::write_text(scratch.path() / "file", "");

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 ScratchDirectory::ScratchDirectory() {
   std::string name = (fs::temp_directory_path() / "attnjit-test-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr || ::chmod(name.c_str(), 0777) != 0) {
+  if (::mkdtemp(name.data()) == nullptr || ::chmod(name.c_str(), 0755) != 0) {
     throw std::runtime_error("cannot make a directory like " + name);
   }
   path_ = name;

@@ -12,8 +12,8 @@
 
 namespace attnjit::test {
 
-// An empty directory below the system's temporary directory, open to every user, removed with all
-// it holds.
+// An empty directory below the system's temporary directory, that every user can read, removed with
+// all it holds.
 class ScratchDirectory {
  public:
   ScratchDirectory();

@@ -58,7 +58,7 @@ int put_under_file_size_limit(const fs::path& root) {
 int put_on_full_disk(const fs::path& root) {
   if (::unshare(CLONE_NEWNS) != 0 ||
       ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      ::mount("tmpfs", root.c_str(), "tmpfs", 0, "size=64k") != 0) {
+      ::mount("tmpfs", root.c_str(), "tmpfs", 0, "size=64k,mode=700") != 0) {
     return test::not_permitted;
   }
   WatchedCache watched(root);
@@ -85,7 +85,7 @@ int run_as_nobody(const std::function<int()>& body) {
 
 }  // namespace
 
-TEST_CASE("without a directory every get is a miss and puts warn once") {
+TEST_CASE("never fatal: without a directory every get is a miss and puts warn once") {
   WatchedCache watched(std::nullopt);
   CHECK(watched.cache.get(key_of("kernel")).reason == MissReason::disabled);
   CHECK(watched.warnings == 0);
@@ -97,12 +97,13 @@ TEST_CASE("without a directory every get is a miss and puts warn once") {
   CHECK(watched.cache.list().empty());
 }
 
-TEST_CASE("a cache without a warning handler fails silently") {
+TEST_CASE("never fatal: a cache without a warning handler fails silently") {
   DiskCache cache(std::nullopt, nullptr);
   CHECK_FALSE(cache.put(key_of("kernel"), "", "cubin"));
 }
 
-TEST_CASE("a directory that is a file is unreadable, and puts warn once with its path") {
+TEST_CASE(
+    "never fatal: a directory that is a file is unreadable, and puts warn once with its path") {
   const ScratchDirectory scratch;
   const fs::path root = scratch.path() / "file";
   test::write_text(root, "not a directory");
@@ -116,7 +117,7 @@ TEST_CASE("a directory that is a file is unreadable, and puts warn once with its
   CHECK(test::read_text(root) == "not a directory");
 }
 
-TEST_CASE("a shard that is a file fails its puts and leaves the others alone") {
+TEST_CASE("never fatal: a shard that is a file fails its puts and leaves the others alone") {
   const ScratchDirectory scratch;
   const CacheKey key = key_of("kernel");
   fs::create_directories(scratch.path() / "v1");
@@ -127,14 +128,14 @@ TEST_CASE("a shard that is a file fails its puts and leaves the others alone") {
   CHECK(watched.cache.put(key_of("other"), "", "cubin"));
 }
 
-TEST_CASE("a directory that cannot be made is a miss and one warning") {
+TEST_CASE("never fatal: a directory that cannot be made is a miss and one warning") {
   WatchedCache watched("/proc/attnjit-cache");
   CHECK(watched.cache.get(key_of("kernel")).reason == MissReason::absent);
   CHECK_FALSE(watched.cache.put(key_of("kernel"), "", "cubin"));
   CHECK(watched.warnings == 1);
 }
 
-TEST_CASE("names that are too long and links that loop are misses and one warning") {
+TEST_CASE("never fatal: names that are too long and links that loop are misses and one warning") {
   const ScratchDirectory scratch;
   fs::create_symlink(scratch.path() / "loop", scratch.path() / "loop");
   for (const fs::path& root : {scratch.path() / std::string(300, 'x'), scratch.path() / "loop"}) {
@@ -145,7 +146,7 @@ TEST_CASE("names that are too long and links that loop are misses and one warnin
   }
 }
 
-TEST_CASE("a user who may read but not write gets hits, and one warning for puts") {
+TEST_CASE("never fatal: a user who may read but not write gets hits, and one warning for puts") {
   const ScratchDirectory scratch;
   DiskCache owner(scratch.path(), nullptr);
   REQUIRE(owner.put(key_of("kernel"), "", "cubin"));
@@ -168,7 +169,7 @@ TEST_CASE("a user who may read but not write gets hits, and one warning for puts
   }
 }
 
-TEST_CASE("an entry or a directory of another user is unreadable, not an error") {
+TEST_CASE("never fatal: an entry or a directory of another user is unreadable, not an error") {
   const ScratchDirectory scratch;
   const fs::path root = scratch.path() / "cache";
   DiskCache owner(root, nullptr);
@@ -189,7 +190,7 @@ TEST_CASE("an entry or a directory of another user is unreadable, not an error")
   CHECK(unreadable_to_nobody() == 0);
 }
 
-TEST_CASE("what is not a regular file is never followed, read or waited for") {
+TEST_CASE("never fatal: what is not a regular file is never followed, read or waited for") {
   const ScratchDirectory scratch;
   const fs::path real = scratch.path() / "real";
   test::write_text(real, encode_entry({.key_text = "k", .metadata = "", .payload = "p"}));
@@ -205,7 +206,7 @@ TEST_CASE("what is not a regular file is never followed, read or waited for") {
   CHECK(read_entry(scratch.path() / "none").reason == MissReason::absent);
 }
 
-TEST_CASE("a file too large for an entry is refused before it is read") {
+TEST_CASE("never fatal: a file too large for an entry is refused before it is read") {
   const ScratchDirectory scratch;
   const fs::path file = scratch.path() / "large";
   test::write_text(file, "");
@@ -213,12 +214,12 @@ TEST_CASE("a file too large for an entry is refused before it is read") {
   CHECK(read_entry(file).reason == MissReason::unreadable);
 }
 
-TEST_CASE("a put that hits a file size limit half-way leaves nothing behind") {
+TEST_CASE("never fatal: a put that hits a file size limit half-way leaves nothing behind") {
   const ScratchDirectory scratch;
   CHECK(test::run_in_child([&] { return put_under_file_size_limit(scratch.path()); }) == 0);
 }
 
-TEST_CASE("a put on a full disk leaves nothing behind and later puts work") {
+TEST_CASE("never fatal: a put on a full disk leaves nothing behind and later puts work") {
   const ScratchDirectory scratch;
   const int result = test::run_in_child([&] { return put_on_full_disk(scratch.path()); });
   if (result == test::not_permitted) {
@@ -228,7 +229,7 @@ TEST_CASE("a put on a full disk leaves nothing behind and later puts work") {
   CHECK(result == 0);
 }
 
-TEST_CASE("a directory removed between two puts is made again") {
+TEST_CASE("never fatal: a directory removed between two puts is made again") {
   const ScratchDirectory scratch;
   const fs::path root = scratch.path() / "cache";
   WatchedCache watched(root);

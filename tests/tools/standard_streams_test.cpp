@@ -66,10 +66,10 @@ TEST_CASE("an unknown command is named, and what commands there are") {
   const CommandOutput output = run_attnjit("nonsense --json");
   CHECK(output.exit_code == 2);
   CHECK(holds(output.err, "\"nonsense\" is not a command"));
-  CHECK(
-      holds(output.err,
-            "bench, caps, check, completion, diff, doctor, explain, ls, man, models, plan, report, repro, "
-            "res, roof, show, src, tune, warm, why"));
+  CHECK(holds(
+      output.err,
+      "bench, bundle, caps, check, completion, diff, doctor, explain, gc, import, ls, man, models, "
+      "mount, plan, report, repro, res, roof, show, src, stats, tune, verify, warm, why"));
 }
 
 TEST_CASE("a number that is not decimal is refused by the name of its option") {

@@ -31,15 +31,19 @@ class UsageError : public std::runtime_error {
 };
 
 void add_bench_command(CLI::App& app, CommandAction& action);
+void add_bundle_command(CLI::App& app, CommandAction& action);
 void add_caps_command(CLI::App& app, CommandAction& action);
 void add_check_command(CLI::App& app, CommandAction& action);
 void add_completion_command(CLI::App& app, CommandAction& action);
 void add_diff_command(CLI::App& app, CommandAction& action);
 void add_doctor_command(CLI::App& app, CommandAction& action);
 void add_explain_command(CLI::App& app, CommandAction& action);
+void add_gc_command(CLI::App& app, CommandAction& action);
+void add_import_command(CLI::App& app, CommandAction& action);
 void add_ls_command(CLI::App& app, CommandAction& action);
 void add_man_command(CLI::App& app, CommandAction& action);
 void add_models_command(CLI::App& app, CommandAction& action);
+void add_mount_command(CLI::App& app, CommandAction& action);
 void add_plan_command(CLI::App& app, CommandAction& action);
 void add_report_command(CLI::App& app, CommandAction& action);
 void add_repro_command(CLI::App& app, CommandAction& action);
@@ -47,7 +51,9 @@ void add_res_command(CLI::App& app, CommandAction& action);
 void add_roof_command(CLI::App& app, CommandAction& action);
 void add_show_command(CLI::App& app, CommandAction& action);
 void add_src_command(CLI::App& app, CommandAction& action);
+void add_stats_command(CLI::App& app, CommandAction& action);
 void add_tune_command(CLI::App& app, CommandAction& action);
+void add_verify_command(CLI::App& app, CommandAction& action);
 void add_warm_command(CLI::App& app, CommandAction& action);
 void add_why_command(CLI::App& app, CommandAction& action);
 

@@ -51,10 +51,18 @@ struct Account {
   std::vector<NearKernel> near;  // of a miss
 };
 
-// Every place in the order in which it is asked.
+// Every place in the order in which it is asked. A whole entry that the provider yet did not take
+// is a miss by its reason.
 std::vector<Probe> probe(const DiskCache& cache, const KernelLookup& lookup) {
-  const std::string outcome = lookup.provided ? "hit" : std::string(to_string(lookup.reason));
-  return {{cache.directory().value_or("memory"), outcome, lookup.detail}};
+  std::vector<Probe> probes;
+  for (const LayerProbe& layer : cache.probe(lookup.key)) {
+    const bool is_refused = layer.lookup.entry && !lookup.provided;
+    const MissReason reason = is_refused ? lookup.reason : layer.lookup.reason;
+    const bool is_hit = layer.lookup.entry && !is_refused;
+    probes.push_back({layer.place, is_hit ? "hit" : std::string(to_string(reason)),
+                      is_refused ? lookup.detail : layer.lookup.detail});
+  }
+  return probes;
 }
 
 Account account_for(const KernelSource& source, const KernelProvider& provider) {

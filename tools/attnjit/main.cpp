@@ -24,11 +24,13 @@ namespace {
 using AddCommand = void (*)(CLI::App&, CommandAction&);
 
 constexpr AddCommand commands[] = {
-    add_bench_command, add_caps_command,   add_check_command,   add_completion_command,
-    add_diff_command,  add_doctor_command, add_explain_command, add_ls_command,
-    add_man_command,   add_models_command, add_plan_command,    add_report_command,
-    add_repro_command, add_res_command,    add_roof_command,    add_show_command,
-    add_src_command,   add_tune_command,   add_warm_command,    add_why_command,
+    add_bench_command,      add_bundle_command, add_caps_command,   add_check_command,
+    add_completion_command, add_diff_command,   add_doctor_command, add_explain_command,
+    add_gc_command,         add_import_command, add_ls_command,     add_man_command,
+    add_models_command,     add_mount_command,  add_plan_command,   add_report_command,
+    add_repro_command,      add_res_command,    add_roof_command,   add_show_command,
+    add_src_command,        add_stats_command,  add_tune_command,   add_verify_command,
+    add_warm_command,       add_why_command,
 };
 
 ExitCode report(const std::exception& error, ExitCode code) {

@@ -14,6 +14,9 @@ struct CacheKey {
   friend bool operator==(const CacheKey&, const CacheKey&) = default;
 };
 
+// The key of a text, as an entry has kept it.
+CacheKey key_of_text(std::string text);
+
 // Builds the text section by section; the order of calls is part of the key.
 class CacheKeyBuilder {
  public:

@@ -2,66 +2,66 @@
 // problem on either side costs a compile, never an error. Knows nothing of kernels or CUDA.
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "attnjit/cache_cleanup.hpp"
 #include "attnjit/cache_entry.hpp"
 #include "attnjit/cache_key.hpp"
+#include "attnjit/cache_layer.hpp"
+#include "attnjit/cache_lookup.hpp"
+#include "attnjit/cache_options.hpp"
 #include "attnjit/key_lock.hpp"
 
 namespace attnjit {
 
-enum class MissReason {
-  absent,       // no entry
-  disabled,     // no usable directory: memory only
-  unreadable,   // an I/O error or missing permission
-  corrupt,      // not a whole entry: length or checksum
-  version,      // written by another format version
-  key_differs,  // another key's text under this digest or name
-};
-std::string_view to_string(MissReason);
-
-struct CacheLookup {
-  std::optional<CacheEntry> entry;         // set on a hit
-  MissReason reason = MissReason::absent;  // of a miss
-  std::string detail;                      // of a miss: path and cause, for people
+// What one place of a cache says of one key.
+struct LayerProbe {
+  std::string place;  // path of directory or layer; "memory" where there is none
+  CacheLookup lookup;
 };
 
-struct StoredEntry {
-  std::string digest;
-  std::filesystem::path path;
-  std::uint64_t bytes = 0;
-};
-
-// Where the cache lives: `option` if not empty, else $ATTNJIT_CACHE_DIR, else
-// $XDG_CACHE_HOME/attnjit, else $HOME/.cache/attnjit, else .cache/attnjit in the home directory of
-// the user database, else none (memory only). A relative option or ATTNJIT_CACHE_DIR is taken from
-// the current directory, now; relative XDG_CACHE_HOME and HOME are ignored, as the XDG
-// specification asks. Nothing is made or checked on disk.
-std::optional<std::filesystem::path> resolve_cache_directory(const std::filesystem::path& option);
-
-// All members may be called from any thread. Neither copied nor moved: one cache, one warning.
-// get and put throw std::invalid_argument for a digest that is not 32 lower-case hex digits.
+// All members may be called from any thread. Neither copied nor moved: one cache, one set of
+// counters and warnings. Members that take a key throw std::invalid_argument for a digest that is
+// not 32 lower-case hex digits.
 class DiskCache {
  public:
-  using WarningHandler = std::function<void(std::string_view)>;
+  using WarningHandler = CacheWarningHandler;
 
-  // Uses `directory`, made on the first put; nullopt = memory only: every get is a miss. `warn` is
-  // called at most once in the cache's life, by the first put that could not publish, on that
-  // put's thread; it may be empty.
+  // `warn` is called at most once for each place in the cache's life: of the directory that is
+  // written, by the first get or put that finds it untrusted or the first put that could not
+  // publish; of a layer, by the first get that finds it missing or unusable. On that call's thread;
+  // it may be empty.
+  DiskCache(CacheOptions options, WarningHandler warn);
+
+  // A directory alone, the rest by default; made on the first put. nullopt = memory only: every get
+  // is a miss.
   DiskCache(std::optional<std::filesystem::path> directory, WarningHandler warn);
 
-  // Reads and verifies the entry of `key`. Never throws for what is on disk.
+  // Flushes the counters.
+  ~DiskCache();
+
+  // Reads and verifies the entry of `key`, in the written directory or else in the layers in their
+  // order. Never throws for what is on disk. A damaged entry in the written directory is put aside;
+  // a hit there is marked as used. Of a miss the detail names every place and its reason; the
+  // reason is the first that says more than that there is none.
   CacheLookup get(const CacheKey& key) const;
 
-  // Publishes atomically, in place of what was there. False, after one warning, if it could not;
-  // the caller goes on with its own bytes.
+  // The same without counting, for a second look or for what is no kernel.
+  CacheLookup find(const CacheKey& key) const;
+
+  // Every place in order, also after one that has the entry; changes and counts nothing.
+  std::vector<LayerProbe> probe(const CacheKey& key) const;
+
+  // Publishes atomically, in place of what was there. False, after a warning, if it could not; the
+  // caller goes on with its own bytes. May evict entries that were not used since this cache was
+  // constructed.
   bool put(const CacheKey& key, std::string_view metadata, std::string_view payload);
 
   // Waits until nobody else makes the entry of `key`, and keeps others waiting while the result
@@ -69,20 +69,34 @@ class DiskCache {
   // what is on disk.
   KeyLock lock(const CacheKey& key, const LockPatience& patience) const;
 
-  // Every entry file, sorted by digest; unverified. Reading one: read_entry(path).
+  // Every entry file of the written directory, sorted by digest; unverified. Reading one:
+  // read_entry(path).
   std::vector<StoredEntry> list() const;
 
-  const std::optional<std::filesystem::path>& directory() const { return directory_; }
+  // Puts an entry of list() aside that is whole and yet of no use. False if it cannot be moved.
+  bool quarantine(const StoredEntry& entry) const;
+
+  // Removes leftovers from the written directory and, beyond `max_bytes`, the entries that were
+  // used least recently. Not done where another process does it or no lock can be made.
+  CleanupReport collect_garbage(std::uint64_t max_bytes, CleanupMode mode) const;
+
+  // Counts that a hit has saved a compile of so long.
+  void count_saved_compile(std::chrono::microseconds time) const;
+
+  // Appends the counts since the last time to the directory's statistics, if the directory is
+  // there.
+  void flush_counters() const;
+
+  // Why the written directory is not used; empty if it is, or is not there yet.
+  std::string trust_problem() const;
+
+  const std::optional<std::filesystem::path>& directory() const;
+  const std::vector<CacheLayer>& layers() const;
+  const CacheOptions& options() const;
 
  private:
-  void warn_once(std::string_view problem);
-
-  std::optional<std::filesystem::path> directory_;
-  WarningHandler warn_;
-  std::atomic<bool> warned_ = false;
+  struct State;
+  std::unique_ptr<State> state_;
 };
-
-// Reads and verifies one entry file; a miss with its reason otherwise.
-CacheLookup read_entry(const std::filesystem::path& path);
 
 }  // namespace attnjit

@@ -12,6 +12,7 @@
 #include "attnjit/target_device.hpp"
 #include "attnjit/template_library.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -19,6 +20,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace attnjit {
 
@@ -55,10 +57,14 @@ class MissingKernelError : public std::runtime_error {
 struct KernelProviderOptions {
   std::filesystem::path templates;        // see TemplateLibrary::open
   std::filesystem::path cache_directory;  // see resolve_cache_directory
-  std::filesystem::path nvrtc;            // see NvrtcCompiler
+  // These three: see CacheChoice.
+  std::vector<std::filesystem::path> cache_layers = {};
+  std::optional<CacheSharing> cache_sharing = std::nullopt;
+  std::optional<std::uint64_t> cache_max_bytes = std::nullopt;
+  std::filesystem::path nvrtc;  // see NvrtcCompiler
   JitPolicy jit = JitPolicy::allowed;
   std::function<void(const MissEvent&)> on_miss;  // called before the compile, from any thread
-  DiskCache::WarningHandler warn;                 // default: one line on stderr
+  DiskCache::WarningHandler warn;  // of cache and its variables; default: one line on stderr
   // Another process has been compiling the kernel for two seconds, and is waited for, ten minutes
   // at most. Called from any thread; default: one line on stderr.
   std::function<void(std::string_view message)> on_wait;

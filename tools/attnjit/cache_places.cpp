@@ -1,0 +1,63 @@
+#include "cache_places.hpp"
+
+#include <CLI/CLI.hpp>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "attnjit/shown_text.hpp"
+#include "command.hpp"
+#include "standard_streams.hpp"
+
+namespace attnjit {
+namespace {
+
+void warn(std::string_view warning) {
+  print_message("attnjit: {}\n", warning);
+}
+
+CacheOptions require_directory(CacheOptions options) {
+  if (!options.directory) {
+    throw UsageError("there is no cache directory; fix: name one with --cache-dir");
+  }
+  std::error_code error;
+  const auto status = std::filesystem::status(*options.directory, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_directory(status)) {
+    throw UsageError(fmt::format("cache directory = {}: is no directory; fix: name one that is",
+                                 shown_text(options.directory->string())));
+  }
+  return options;
+}
+
+}  // namespace
+
+void add_cache_places(CLI::App& command, CachePlaces& places) {
+  command.add_option("--cache-dir", places.directory,
+                     "Cache directory (default ATTNJIT_CACHE_DIR, else the user's cache)");
+  command
+      .add_option("--cache-layer", places.layers,
+                  "Read-only directory or bundle below it, may be given several times (default "
+                  "ATTNJIT_CACHE_LAYERS)")
+      ->allow_extra_args(false);
+}
+
+DiskCache open_cache(const CachePlaces& places) {
+  CacheChoice choice;
+  choice.directory = places.directory;
+  choice.layers = places.layers;
+  return DiskCache(require_directory(resolve_cache_options(choice, warn)), warn);
+}
+
+void require_trusted(const DiskCache& cache) {
+  if (const std::string problem = cache.trust_problem(); !problem.empty()) {
+    throw std::runtime_error(problem);
+  }
+}
+
+std::string mebibytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+}  // namespace attnjit

@@ -1,0 +1,92 @@
+// attnjit bundle: the kernels of a cache as one file, to ship, mount or import elsewhere.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "bundle_selection.hpp"
+#include "cache_places.hpp"
+#include "command.hpp"
+#include "standard_streams.hpp"
+#include "text_table.hpp"
+
+namespace attnjit {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct BundleCommand {
+  CachePlaces places;
+  fs::path output;
+  BundleFilter filter;
+  bool as_json = false;
+};
+
+// The written directory and the layers, all read alike.
+std::vector<CacheLayer> layers_of(const DiskCache& cache) {
+  std::vector<CacheLayer> layers;
+  layers.emplace_back(*cache.directory());
+  for (const fs::path& path : cache.options().layers) {
+    layers.emplace_back(path);
+  }
+  return layers;
+}
+
+void print_json(const BundleCommand& command, const BundleSelection& selection,
+                std::uint64_t bytes) {
+  const Json document = {{"schema", 1},
+                         {"command", "bundle"},
+                         {"bundle", command.output.string()},
+                         {"kernels", selection.kernels},
+                         {"entries", selection.items.size()},
+                         {"bytes", bytes},
+                         {"left_out", selection.left_out}};
+  // Paths may hold bytes that are no UTF-8.
+  print_result("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+ExitCode run(const BundleCommand& command) {
+  const DiskCache cache = open_cache(command.places);
+  require_trusted(cache);
+  const std::vector<CacheLayer> layers = layers_of(cache);
+  const BundleSelection selection = select_for_bundle(layers, command.filter);
+  for (const std::string& bad : selection.left_out) {
+    print_message("attnjit: left out: {}\n", bad);
+  }
+  if (selection.kernels == 0) {
+    throw UsageError(
+        "no kernel to bundle; fix: fill the cache with `attnjit warm`, or see with `attnjit ls` "
+        "which --arch and --kernel it has");
+  }
+  const std::uint64_t bytes = write_bundle(command.output, selection.items);
+  if (command.as_json) {
+    print_json(command, selection, bytes);
+  } else {
+    print_result("{}: {}, {}\n", command.output.string(), count_of(selection.kernels, "kernel"),
+                 mebibytes(bytes));
+  }
+  return selection.left_out.empty() ? ExitCode::succeeded : ExitCode::failed;
+}
+
+}  // namespace
+
+void add_bundle_command(CLI::App& app, CommandAction& action) {
+  CLI::App* command = app.add_subcommand("bundle", "Write the cache's kernels into one file");
+  const auto bundle = std::make_shared<BundleCommand>();
+  command->add_option("output", bundle->output, "The file to write")->required();
+  command->add_option("--arch", bundle->filter.archs, "Only kernels for these, e.g. sm_80,sm_90a")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      ->add_option("--kernel", bundle->filter.kernels,
+                   "Only kernels of these names, as `attnjit ls` shows them")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  add_cache_places(*command, bundle->places);
+  command->add_flag("--json", bundle->as_json, "Print one JSON document");
+  command->callback([&action, bundle] { action = [bundle] { return run(*bundle); }; });
+}
+
+}  // namespace attnjit

@@ -1,0 +1,88 @@
+// attnjit mount: examines bundles and directories as layers, and prints the setting that mounts
+// them.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "attnjit/cache_layer.hpp"
+#include "attnjit/shown_text.hpp"
+#include "command.hpp"
+#include "standard_streams.hpp"
+
+namespace attnjit {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct MountCommand {
+  std::vector<fs::path> layers;
+  bool as_json = false;
+};
+
+void require_usable(const CacheLayer& layer) {
+  const std::string path = layer.path().string();
+  if (path.find(':') != std::string::npos) {
+    throw UsageError(
+        fmt::format("layer = {}: a colon separates layers; fix: rename it", shown_text(path)));
+  }
+  const LayerState state = layer.state();
+  if (state.kind == LayerKind::missing || state.kind == LayerKind::unusable) {
+    throw UsageError(fmt::format(
+        "layer = {}: {}; fix: name a bundle that `attnjit bundle` wrote, or a cache directory",
+        shown_text(path), state.problem));
+  }
+}
+
+// For a POSIX shell: nothing in single quotes but they themselves is special.
+std::string shell_quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char character : text) {
+    quoted += character == '\'' ? "'\\''" : std::string(1, character);
+  }
+  return quoted + "'";
+}
+
+ExitCode run(const MountCommand& command) {
+  std::string value;
+  Json layers = Json::array();
+  for (const fs::path& path : command.layers) {
+    const CacheLayer layer(fs::absolute(path));
+    require_usable(layer);
+    const std::size_t entries = layer.list().size();
+    value += (value.empty() ? "" : ":") + layer.path().string();
+    layers.push_back({{"path", layer.path().string()},
+                      {"kind", to_string(layer.state().kind)},
+                      {"entries", entries}});
+    print_message("attnjit: {}: {}, {} entries\n", layer.path().string(),
+                  to_string(layer.state().kind), entries);
+  }
+  if (command.as_json) {
+    const Json document = {{"schema", 1},
+                           {"command", "mount"},
+                           {"layers", layers},
+                           {"environment", {{"ATTNJIT_CACHE_LAYERS", value}}}};
+    // Paths may hold bytes that are no UTF-8.
+    print_result("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+  } else {
+    print_result("export ATTNJIT_CACHE_LAYERS={}\n", shell_quoted(value));
+  }
+  return ExitCode::succeeded;
+}
+
+}  // namespace
+
+void add_mount_command(CLI::App& app, CommandAction& action) {
+  CLI::App* command = app.add_subcommand(
+      "mount", "Examine bundles or directories as layers, print the setting that mounts them");
+  const auto mount = std::make_shared<MountCommand>();
+  command->add_option("layer", mount->layers, "Bundles or cache directories, in order")->required();
+  command->add_flag("--json", mount->as_json, "Print one JSON document");
+  command->callback([&action, mount] { action = [mount] { return run(*mount); }; });
+}
+
+}  // namespace attnjit
