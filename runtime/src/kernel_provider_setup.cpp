@@ -3,6 +3,7 @@
 #include "kernel_provider_state.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +12,15 @@ namespace {
 
 void warn_on_stderr(std::string_view warning) {
   std::fprintf(stderr, "attnjit: %.*s\n", static_cast<int>(warning.size()), warning.data());
+}
+
+DiskCache::WarningHandler warning_handler(const KernelProviderOptions& options) {
+  return options.warn ? options.warn : warn_on_stderr;
+}
+
+std::filesystem::path trace_file(const std::optional<std::filesystem::path>& option) {
+  const char* named = std::getenv("ATTNJIT_MISS_TRACE");
+  return option.value_or(named != nullptr ? named : "");
 }
 
 }  // namespace
@@ -31,13 +41,14 @@ KernelProvider::KernelProvider(KernelProviderOptions options,
                                std::shared_ptr<const KernelCompiler> compiler)
     : state_(new State{
           .templates = TemplateLibrary::open(options.templates),
-          .cache = DiskCache(resolve_cache_directory(options.cache_directory),
-                             options.warn ? std::move(options.warn) : warn_on_stderr),
+          .cache =
+              DiskCache(resolve_cache_directory(options.cache_directory), warning_handler(options)),
           .compiler = options.jit == JitPolicy::allowed ? std::move(compiler) : nullptr,
           .compiler_problem = "none was given",
           .jit = options.jit,
           .on_miss = std::move(options.on_miss),
           .on_wait = options.on_wait ? std::move(options.on_wait) : warn_on_stderr,
+          .trace{trace_file(options.miss_trace), warning_handler(options)},
           .flights = {},
           .failed_compiles = {},
       }) {}

@@ -48,6 +48,7 @@ void add_show_command(CLI::App& app, CommandAction& action);
 void add_src_command(CLI::App& app, CommandAction& action);
 void add_tune_command(CLI::App& app, CommandAction& action);
 void add_warm_command(CLI::App& app, CommandAction& action);
+void add_warm_worker_command(CLI::App& app, CommandAction& action);
 void add_why_command(CLI::App& app, CommandAction& action);
 
 }  // namespace attnjit
