@@ -3,6 +3,7 @@
 #include "kernel_provider_state.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -13,14 +14,23 @@ void warn_on_stderr(std::string_view warning) {
   std::fprintf(stderr, "attnjit: %.*s\n", static_cast<int>(warning.size()), warning.data());
 }
 
+DiskCache::WarningHandler warning_handler(const KernelProviderOptions& options) {
+  return options.warn ? options.warn : warn_on_stderr;
+}
+
 DiskCache open_cache(const KernelProviderOptions& options) {
-  const auto warn = options.warn ? options.warn : warn_on_stderr;
+  const DiskCache::WarningHandler warn = warning_handler(options);
   return DiskCache(resolve_cache_options({.directory = options.cache_directory,
                                           .layers = options.cache_layers,
                                           .sharing = options.cache_sharing,
                                           .max_bytes = options.cache_max_bytes},
                                          warn),
                    warn);
+}
+
+std::filesystem::path trace_file(const std::optional<std::filesystem::path>& option) {
+  const char* named = std::getenv("ATTNJIT_MISS_TRACE");
+  return option.value_or(named != nullptr ? named : "");
 }
 
 }  // namespace
@@ -47,6 +57,7 @@ KernelProvider::KernelProvider(KernelProviderOptions options,
           .jit = options.jit,
           .on_miss = std::move(options.on_miss),
           .on_wait = options.on_wait ? std::move(options.on_wait) : warn_on_stderr,
+          .trace{trace_file(options.miss_trace), warning_handler(options)},
           .flights = {},
           .failed_compiles = {},
       }) {}

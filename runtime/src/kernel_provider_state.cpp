@@ -126,9 +126,14 @@ KeyLock KernelProvider::State::lock_for_compiling(const RenderedKernel& kernel,
 }
 
 void KernelProvider::State::report_miss(const RenderedKernel& kernel, const CacheKey& key,
-                                        const CacheMiss& miss) const {
+                                        const CacheMiss& miss) {
+  const MissEvent event = {
+      .kernel = kernel, .key = key, .reason = miss.reason, .detail = miss.detail};
+  if (trace.is_recording()) {
+    trace.record(event, find_toolchain(kernel));
+  }
   if (on_miss) {
-    on_miss({.kernel = kernel, .key = key, .reason = miss.reason, .detail = miss.detail});
+    on_miss(event);
   }
   if (jit == JitPolicy::forbidden) {
     throw MissingKernelError(key.digest, miss.reason, missing_kernel_message(kernel, key, miss));

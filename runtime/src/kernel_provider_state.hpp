@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attnjit/kernel_provider.hpp"
+#include "miss_trace.hpp"
 #include "single_flight.hpp"
 
 #include <map>
@@ -40,6 +41,7 @@ struct KernelProvider::State {
   JitPolicy jit;
   std::function<void(const MissEvent&)> on_miss;
   std::function<void(std::string_view)> on_wait;
+  MissTrace trace;
   SingleFlight<ProvidedKernel> flights;
   FailedCompiles failed_compiles;
 
@@ -62,8 +64,8 @@ struct KernelProvider::State {
   // Keeps other processes from compiling the kernel, if this one may.
   KeyLock lock_for_compiling(const RenderedKernel& kernel, const CacheKey& key) const;
 
-  // Tells on_miss; throws if the kernel may not or cannot be compiled.
-  void report_miss(const RenderedKernel& kernel, const CacheKey& key, const CacheMiss& miss) const;
+  // Records the miss and tells on_miss; throws if the kernel may not or cannot be compiled.
+  void report_miss(const RenderedKernel& kernel, const CacheKey& key, const CacheMiss& miss);
 
   // Throws CompileError, remembered, which says where the source was saved. Needs a compiler, as
   // does the next one.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attnjit/config_selection.hpp"
+#include "attnjit/kernel_config_json.hpp"
 #include "catch.hpp"
 #include "field_perturbation.hpp"
 #include "latent_descriptor.hpp"
@@ -23,7 +24,9 @@ void check_json_holds_every_field() {
     const Config changed = test::with_another(original, name);
     CHECK(changed != original);
     CHECK(to_json(KernelConfig(changed)) != to_json(KernelConfig(original)));
+    CHECK(kernel_config_from_json(to_json(KernelConfig(changed))) == KernelConfig(changed));
   }
+  CHECK(kernel_config_from_json(to_json(KernelConfig(original))) == KernelConfig(original));
 }
 
 TEST_CASE("the JSON of a config holds the kernel's name and every field") {
@@ -43,6 +46,29 @@ TEST_CASE("the JSON of a config holds the kernel's name and every field") {
         "\"partial_order\":\"accumulators\",\"partial_rows\":64,\"num_warps\":16,\"segment_"
         "pieces\":4,"
         "\"overlaps_attention\":true,\"has_sinks\":false}");
+}
+
+TEST_CASE("a config that another version wrote, or nobody, is refused by its field") {
+  const auto refusal_of = [](const std::string& json) {
+    try {
+      kernel_config_from_json(json);
+      return std::string("none");
+    } catch (const ConfigJsonError& error) {
+      return std::string(error.what());
+    }
+  };
+  const std::string merge = R"({"kernel":"merge_states","dtype":"bf16","num_threads":128)";
+  CHECK(refusal_of(merge + "}").starts_with("head_dim_v: is missing; fix: "));
+  CHECK(refusal_of(merge + R"(,"head_dim_v":"512"})").starts_with("head_dim_v = \"512\": must be"));
+  CHECK(
+      refusal_of(merge + R"(,"head_dim_v":512,"tile":1})").starts_with("tile = 1: is not a field"));
+  CHECK(refusal_of(merge + R"(,"head_dim_v":512,"head_dim_v":5})")
+            .starts_with("config: must be one"));
+  CHECK(refusal_of("{}").starts_with("kernel: must be the name of a kernel template"));
+  CHECK(refusal_of(R"({"kernel":"no_such"})").starts_with("kernel = \"no_such\": must be"));
+  CHECK(refusal_of("[]").starts_with("config: must be one JSON object"));
+  CHECK(refusal_of(merge).starts_with("config: is not JSON: "));
+  CHECK(refusal_of(merge + R"(,"head_dim_v":512})") == "none");
 }
 
 TEST_CASE("each kernel has its role") {

@@ -67,7 +67,8 @@ KernelProviderOptions options_for(const fs::path& directory) {
           .jit = JitPolicy::allowed,
           .on_miss = {},
           .warn = [](std::string_view) {},
-          .on_wait = {}};
+          .on_wait = {},
+          .miss_trace = {}};
 }
 
 fs::path entry_of(const KernelProvider& provider, const std::string& digest) {

@@ -52,6 +52,7 @@ TEST_CASE("bash completes commands, options, choices, lists and presets") {
   }
   CHECK(complete_in_bash("attnjit sr") == "src\n");
   CHECK(holds(complete_in_bash("attnjit ''"), "\nwarm\n"));
+  CHECK(!holds(complete_in_bash("attnjit ''"), "warm-worker"));
   CHECK(complete_in_bash("attnjit src --sta") == "--stage\n");
   CHECK(complete_in_bash("attnjit src --stage ''") == "flat\nrendered\nconfig\nptx\nsass\n");
   CHECK(complete_in_bash("attnjit src --stage p") == "ptx\n");

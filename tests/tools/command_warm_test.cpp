@@ -85,4 +85,33 @@ TEST_CASE("warming from a directory that is none of templates ends with 1") {
   CHECK(holds(output.err, templates.path().string()));
 }
 
+TEST_CASE("options of warm that mean nothing are refused by name, with the fix") {
+  const TemporaryDirectory cache;
+  const std::string merge = "'{\"operation\":\"merge_states\"}'";
+  for (const auto& [arguments, told] :
+       {std::pair<std::string, std::string>{"", "what = nothing: "},
+        {"deepseek-v3 -j 0", "--jobs = \"0\": "},
+        {"deepseek-v3 -j 2x", "--jobs = \"2x\": "},
+        {"deepseek-v3 --jobs 1025", "--jobs = \"1025\": "},
+        {"deepseek-v3 --timeout nan", "nan is not a finite decimal number"},
+        {"deepseek-v3 --timeout 0", "--timeout"},
+        {"deepseek-v3 --progress pie", "--progress"},
+        {"deepseek-v3 --memory-limit -1", "--memory-limit"},
+        {merge + " --tp 2", "--tp was given with descriptors or traces only"},
+        {"--from-trace /dev/null --arch sm_90a", "--arch was given with a trace"}}) {
+    INFO(arguments);
+    const CommandOutput output = run_attnjit(warm(cache, arguments));
+    CHECK(output.exit_code == 2);
+    CHECK(output.out.empty());
+    CHECK(holds(output.err, told));
+  }
+}
+
+TEST_CASE("a model's name may follow a list of targets") {
+  const TemporaryDirectory cache;
+  CHECK(run_attnjit(warm(cache, "--arch sm_90a --phases decode deepsek-v3")).exit_code == 2);
+  CHECK(
+      holds(run_attnjit(warm(cache, "--arch sm_90a deepsek-v3")).err, "near ones are deepseek-v3"));
+}
+
 }  // namespace attnjit

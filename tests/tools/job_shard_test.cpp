@@ -22,7 +22,7 @@ std::string refusal(const std::string& text) {
 KernelJobs some_jobs(int count) {
   KernelJobs list;
   for (int i = 0; i < count; ++i) {
-    list.jobs.push_back({ScheduleConfig{.block_n = i, .num_threads = 1024}, {}, {}});
+    list.jobs.push_back({ScheduleConfig{.block_n = i, .num_threads = 1024}, {}, {}, ""});
   }
   list.refused.push_back({});
   return list;

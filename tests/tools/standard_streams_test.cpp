@@ -84,6 +84,31 @@ TEST_CASE("a number that is not decimal is refused by the name of its option") {
   CHECK(run_attnjit("plan deepseek-v3 --page 64 --tp 8").exit_code == 0);
 }
 
+TEST_CASE("a list with an empty item is refused by the name of its option") {
+  for (const std::string command :
+       {"explain deepseek-v3 --arch h100,", "explain deepseek-v3 --arch=,h100",
+        "explain --arch h100,,h200 deepseek-v3", "plan deepseek-v3 --phases decode,",
+        "warm deepseek-v3 --arch h100,", "bench deepseek-v3 --batch 1,,2",
+        "bench deepseek-v3 --seqlen-kv 1,", "tune deepseek-v3 --kernel swapped_decode_sm90,"}) {
+    INFO(command);
+    const CommandOutput output = run_attnjit(command);
+    CHECK(output.exit_code == 2);
+    CHECK(holds(output.err, "--"));
+    CHECK(holds(output.err, "empty item"));
+  }
+  CHECK(run_attnjit("explain deepseek-v3 --arch h100,h200").exit_code == 0);
+  CHECK(run_attnjit("explain deepseek-v3 --device-preset h100,").exit_code == 2);
+}
+
+TEST_CASE("a real number that is none is refused by the name of its option") {
+  for (const std::string number : {"nan", "inf", "-nan", "0x1p3", "1e999", "5x", "''"}) {
+    INFO(number);
+    const CommandOutput output = run_attnjit("tune deepseek-v3 --margin " + number);
+    CHECK(output.exit_code == 2);
+    CHECK(holds(output.err, "--margin"));
+  }
+}
+
 TEST_CASE("control characters of an argument are not sent to the terminal") {
   for (const std::string command :
        {"warm deepseek-v3 --cache-dir /dev/null/cache --arch", "plan", "bench", ""}) {

@@ -162,7 +162,7 @@ TEST_CASE("a damaged entry is compiled again and the reason told") {
 TEST_CASE("a cache directory that cannot be made ends warming at the first kernel with 1") {
   const TemporaryDirectory directory;
   const fs::path file = directory.write("file", "no directory");
-  const CommandOutput output = run_attnjit("warm " + model + in_cache(file / "cache"));
+  const CommandOutput output = run_attnjit("warm " + model + " -j 1" + in_cache(file / "cache"));
   CHECK(output.exit_code == 1);
   CHECK(holds(output.err, file.string()));
   CHECK(holds(output.err, "Not a directory"));

@@ -19,7 +19,7 @@ struct Case {
     const TargetDevice device = find_target_device("h200").value();
     const std::vector<KernelConfig> configs = select_configs(AttentionDescriptor{}, device);
     for (std::size_t i = 0; i < states.size(); ++i) {
-      list.jobs.push_back({configs.at(i), device, {{Phase::decode, {0, 1}}}});
+      list.jobs.push_back({configs.at(i), device, {{Phase::decode, {0, 1}, ""}}, ""});
       WarmedKernel kernel;
       kernel.state = states[i];
       kernel.key = std::string(32, 'a');
@@ -36,13 +36,19 @@ struct Case {
 
   void add_refusal() {
     list.refused.push_back({AttentionDescriptor{},
-                            {Phase::prefill, {0, 1, 2, 4}},
+                            {Phase::prefill, {0, 1, 2, 4}, ""},
                             {"sm_80", "sm_90a"},
                             {{"operation", "prefill", "only decode is served", "use decode"}}});
   }
 
   WarmReport report() const {
-    return {.model = "m", .model_type = "t", .cache_directory = "c", .list = list, .run = run};
+    return {.what = {"m"},
+            .traces = {},
+            .model = "m",
+            .model_type = "t",
+            .cache_directory = "c",
+            .list = list,
+            .run = run};
   }
 };
 
@@ -93,6 +99,10 @@ TEST_CASE("the exit code of a warm is that of its worst kernel") {
   CHECK(exit_code({cached, WarmState::toolchain_failed}) == ExitCode::missing_toolchain);
   CHECK(exit_code({WarmState::toolchain_failed, WarmState::compile_failed}) == ExitCode::failed);
   CHECK(exit_code({compiled, WarmState::not_stored, not_run}) == ExitCode::failed);
+  for (const WarmState ended :
+       {WarmState::crashed, WarmState::timed_out, WarmState::out_of_memory}) {
+    CHECK(exit_code({compiled, ended, WarmState::toolchain_failed}) == ExitCode::failed);
+  }
 }
 
 TEST_CASE("refused descriptors fail a warm only where nothing else was warmed") {

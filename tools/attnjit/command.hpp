@@ -55,6 +55,7 @@ void add_stats_command(CLI::App& app, CommandAction& action);
 void add_tune_command(CLI::App& app, CommandAction& action);
 void add_verify_command(CLI::App& app, CommandAction& action);
 void add_warm_command(CLI::App& app, CommandAction& action);
+void add_warm_worker_command(CLI::App& app, CommandAction& action);
 void add_why_command(CLI::App& app, CommandAction& action);
 
 }  // namespace attnjit

@@ -100,9 +100,10 @@ std::string origin(const Explanation& explanation) {
 
 std::string heading(const Explanation& explanation) {
   const AttentionDescriptor& descriptor = explanation.descriptor;
-  const std::string who = explanation.layers.empty()
-                              ? std::string(to_string(explanation.phase))
-                              : describe(KernelUse{explanation.phase, explanation.layers}) + ":";
+  const std::string who =
+      explanation.layers.empty()
+          ? std::string(to_string(explanation.phase))
+          : describe(KernelUse{explanation.phase, explanation.layers, ""}) + ":";
   const auto count = [](int number, std::string_view noun) {
     return count_of(static_cast<std::size_t>(number), noun);
   };

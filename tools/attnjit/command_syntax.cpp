@@ -98,7 +98,9 @@ ProgramSyntax describe_syntax(const CLI::App& app) {
       .name = app.get_name(), .description = app.get_description(), .options = {}, .commands = {}};
   std::vector<OptionSyntax> no_positionals;
   describe_options(app, program.options, no_positionals);
-  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+  // One without a group is not for people.
+  const auto is_listed = [](const CLI::App* each) { return !each->get_group().empty(); };
+  for (const CLI::App* each : app.get_subcommands(is_listed)) {
     CommandSyntax& command = program.commands.emplace_back();
     command.name = each->get_name();
     command.description = each->get_description();

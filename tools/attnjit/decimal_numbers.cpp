@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -42,6 +43,16 @@ std::string find_unsigned_problem(const std::string& text) {
                      std::numeric_limits<std::uint64_t>::max());
 }
 
+// The parser alone would take "nan", "inf" and 0x1p3.
+std::string find_real_problem(const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && last == end && std::isfinite(value)
+             ? ""
+             : fmt::format("{} is not a finite decimal number", shown_text(text));
+}
+
 }  // namespace
 
 void require_decimal_numbers(CLI::App& app) {
@@ -52,6 +63,8 @@ void require_decimal_numbers(CLI::App& app) {
         option->check(find_problem);
       } else if (type.starts_with("UINT")) {
         option->check(find_unsigned_problem);
+      } else if (type.starts_with("FLOAT")) {
+        option->check(find_real_problem);
       }
     }
   }

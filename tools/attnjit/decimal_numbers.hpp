@@ -1,5 +1,5 @@
-// Whole numbers on the command line are decimal: the parser alone would read 0x40 and 010 as C
-// does.
+// Numbers on the command line are decimal and finite: the parser alone would read 0x40 and 010 as C
+// does, and take nan for a number.
 #pragma once
 
 namespace CLI {
@@ -8,7 +8,7 @@ class App;
 
 namespace attnjit {
 
-// For every option of every subcommand of `app` that takes whole numbers.
+// For every option of every subcommand of `app` that takes numbers.
 void require_decimal_numbers(CLI::App& app);
 
 }  // namespace attnjit

@@ -79,7 +79,7 @@ PlannedCalls calls_of(const ModelPlan& plan, const std::vector<Operation>& opera
       calls.served.push_back(planned);
     } catch (const DescriptorError& error) {
       calls.refused.push_back({.descriptor = planned.descriptor,
-                               .use = {planned.phase, planned.layers},
+                               .use = {planned.phase, planned.layers, ""},
                                .archs = {},
                                .violations = error.violations()});
     }

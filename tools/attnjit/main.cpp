@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <span>
 #include <sstream>
 #include <string>
 
@@ -16,6 +17,7 @@
 #include "attnjit/shown_text.hpp"
 #include "command.hpp"
 #include "decimal_numbers.hpp"
+#include "list_arguments.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
@@ -24,13 +26,13 @@ namespace {
 using AddCommand = void (*)(CLI::App&, CommandAction&);
 
 constexpr AddCommand commands[] = {
-    add_bench_command,      add_bundle_command, add_caps_command,   add_check_command,
-    add_completion_command, add_diff_command,   add_doctor_command, add_explain_command,
-    add_gc_command,         add_import_command, add_ls_command,     add_man_command,
-    add_models_command,     add_mount_command,  add_plan_command,   add_report_command,
-    add_repro_command,      add_res_command,    add_roof_command,   add_show_command,
-    add_src_command,        add_stats_command,  add_tune_command,   add_verify_command,
-    add_warm_command,       add_why_command,
+    add_bench_command,      add_bundle_command,      add_caps_command,   add_check_command,
+    add_completion_command, add_diff_command,        add_doctor_command, add_explain_command,
+    add_gc_command,         add_import_command,      add_ls_command,     add_man_command,
+    add_models_command,     add_mount_command,       add_plan_command,   add_report_command,
+    add_repro_command,      add_res_command,         add_roof_command,   add_show_command,
+    add_src_command,        add_stats_command,       add_tune_command,   add_verify_command,
+    add_warm_command,       add_warm_worker_command, add_why_command,
 };
 
 ExitCode report(const std::exception& error, ExitCode code) {
@@ -70,7 +72,8 @@ ExitCode flush_output(ExitCode code) {
 // The parser would only say that a command is missing.
 ExitCode report_unknown_command(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+  const auto is_listed = [](const CLI::App* command) { return !command->get_group().empty(); };
+  for (const CLI::App* command : app.get_subcommands(is_listed)) {
     names.push_back(command->get_name());
   }
   print_message("attnjit: \"{}\" is not a command; fix: name one of {}\n",
@@ -105,6 +108,11 @@ ExitCode run_command_line(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return report_end_of_parsing(app, error);
+  }
+  const std::span<const char* const> words(argv, static_cast<std::size_t>(argc));
+  if (const auto problem = find_list_problem(*app.get_subcommands().front(), words)) {
+    print_message("attnjit: {}\n", *problem);
+    return ExitCode::usage;
   }
   return run(action);
 }

@@ -76,10 +76,14 @@ void add_deployment_options(CLI::App& command, PlanOptions& options) {
                    "A request's result does not depend on the batch, to the bit");
 }
 
+void add_plan_options(CLI::App& command, PlanOptions& options) {
+  add_deployment_options(command, options);
+  add_phases(command, options.phases);
+}
+
 void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
   command.add_option("model", arguments.model, "Path of a config.json, or a preset")->required();
-  add_deployment_options(command, arguments.options);
-  add_phases(command, arguments.options.phases);
+  add_plan_options(command, arguments.options);
 }
 
 ModelPlan make_plan(const PlanArguments& arguments) {

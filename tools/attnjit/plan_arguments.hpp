@@ -20,6 +20,9 @@ struct PlanArguments {
 // `options` must outlive the parse.
 void add_deployment_options(CLI::App& command, PlanOptions& options);
 
+// The same and --phases.
+void add_plan_options(CLI::App& command, PlanOptions& options);
+
 // Declares model, deployment and --phases on `command`; `arguments` must outlive the parse.
 void add_plan_arguments(CLI::App& command, PlanArguments& arguments);
 

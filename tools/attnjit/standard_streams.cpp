@@ -6,9 +6,6 @@
 #include <unistd.h>
 
 namespace attnjit {
-namespace {
-
-// Control characters as \xNN, but the end of a line and tabs.
 std::string escape_controls(std::string_view text) {
   constexpr unsigned char delete_character = 0x7f;
   std::string escaped;
@@ -23,8 +20,6 @@ std::string escape_controls(std::string_view text) {
   }
   return escaped;
 }
-
-}  // namespace
 
 void open_closed_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {

@@ -16,6 +16,10 @@ namespace attnjit {
 // its number. Writing to such a stream still fails.
 void open_closed_standard_streams();
 
+// Control characters as \xNN, but the end of a line and tabs, so that text of others cannot steer a
+// terminal.
+std::string escape_controls(std::string_view text);
+
 // Writes all of `text`, or what can be written of it.
 void write_text(std::FILE* out, std::string_view text) noexcept;
 
@@ -25,8 +29,7 @@ void print_result(fmt::format_string<Values...> format, Values&&... values) {
   write_text(stdout, fmt::format(format, std::forward<Values>(values)...));
 }
 
-// To standard error; control characters but the end of a line and tabs become \xNN, so that text of
-// others cannot steer a terminal.
+// To standard error, its control characters escaped.
 void write_message(std::string_view text);
 
 template <typename... Values>

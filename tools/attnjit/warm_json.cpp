@@ -13,7 +13,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json use_json(const KernelUse& use) {
-  return {{"phase", to_string(use.phase)}, {"layers", use.layers}};
+  if (use.layers.empty()) {
+    return {{"operation", use.caller}};
+  }
+  Json json = {{"phase", to_string(use.phase)}, {"layers", use.layers}};
+  if (!use.caller.empty()) {
+    json["model"] = use.caller;
+  }
+  return json;
 }
 
 Json kernel_json(const KernelJob& job, const WarmedKernel& kernel) {
@@ -27,6 +34,9 @@ Json kernel_json(const KernelJob& job, const WarmedKernel& kernel) {
                {"config", Json::parse(to_json(job.config))},
                {"uses", uses},
                {"state", to_string(kernel.state)}};
+  if (!job.traced_key.empty()) {
+    json["traced_key"] = job.traced_key;
+  }
   if (kernel.miss) {
     json["miss"] = to_string(*kernel.miss);
   }
@@ -73,11 +83,13 @@ std::string warm_json(const WarmReport& report) {
   for (const RefusedDescriptor& descriptor : report.list.refused) {
     refused.push_back(refused_json(descriptor));
   }
+  Json traces = Json::array();
+  for (const std::filesystem::path& file : report.traces) {
+    traces.push_back(file.string());
+  }
   const WarmCounts counts = count_states(report.run);
-  Json document = {{"schema", 1},
-                   {"command", "warm"},
-                   {"model", report.model},
-                   {"model_type", report.model_type}};
+  Json document = {{"schema", 1},      {"command", "warm"},     {"what", report.what},
+                   {"traces", traces}, {"model", report.model}, {"model_type", report.model_type}};
   set_path(document, "cache_directory", report.cache_directory);
   document.update({{"kernels", kernels},
                    {"refused", refused},

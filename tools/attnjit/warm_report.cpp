@@ -23,9 +23,10 @@ constexpr std::array<TableColumn, 9> columns = {{{"kernel"},
                                                  {"compile ms", Alignment::right},
                                                  {"key"}}};
 
-bool has_any(const WarmRun& run, WarmState state) {
-  return std::any_of(run.kernels.begin(), run.kernels.end(),
-                     [&](const WarmedKernel& kernel) { return kernel.state == state; });
+std::size_t count_state(const WarmRun& run, WarmState state) {
+  return static_cast<std::size_t>(
+      std::count_if(run.kernels.begin(), run.kernels.end(),
+                    [&](const WarmedKernel& kernel) { return kernel.state == state; }));
 }
 
 std::vector<std::string> table_row(const KernelJob& job, const WarmedKernel& kernel) {
@@ -119,6 +120,9 @@ WarmCounts count_states(const WarmRun& run) {
         break;
       case WarmState::compile_failed:
       case WarmState::toolchain_failed:
+      case WarmState::crashed:
+      case WarmState::timed_out:
+      case WarmState::out_of_memory:
       case WarmState::not_stored:
         ++counts.failed;
         break;
@@ -167,6 +171,25 @@ std::string format_failures(const WarmReport& report) {
   return text;
 }
 
+std::string format_other_keys(const WarmReport& report) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < report.run.kernels.size(); ++i) {
+    const KernelJob& job = report.list.jobs[i];
+    const std::string& key = report.run.kernels[i].key;
+    if (!job.traced_key.empty() && !key.empty() && key != job.traced_key) {
+      names.push_back(fmt::format("  {} {}: {}, traced as {}", describe(job.config),
+                                  job.target.arch, key, job.traced_key));
+    }
+  }
+  return names.empty()
+             ? ""
+             : fmt::format(
+                   "{} under another key than in the trace, so that the run would miss it "
+                   "again; warm with the NVRTC, the version and the templates of the run:"
+                   "\n{}\n",
+                   count_of(names.size(), "kernel"), fmt::join(names, "\n"));
+}
+
 std::string format_closing_line(const WarmReport& report) {
   std::string line = summarize_kernels(report);
   if (!report.list.refused.empty()) {
@@ -179,12 +202,10 @@ ExitCode warm_exit_code(const WarmReport& report) {
   if (report.run.interrupted) {
     return ExitCode::interrupted;
   }
-  if (has_any(report.run, WarmState::not_stored) ||
-      has_any(report.run, WarmState::compile_failed)) {
-    return ExitCode::failed;
-  }
-  if (has_any(report.run, WarmState::toolchain_failed)) {
-    return ExitCode::missing_toolchain;
+  const std::size_t failed = count_states(report.run).failed;
+  if (failed > 0) {
+    const bool is_toolchain = count_state(report.run, WarmState::toolchain_failed) == failed;
+    return is_toolchain ? ExitCode::missing_toolchain : ExitCode::failed;
   }
   const bool all_refused = report.list.jobs.empty() && !report.list.refused.empty();
   return all_refused ? ExitCode::unsupported_descriptor : ExitCode::succeeded;

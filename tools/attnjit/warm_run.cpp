@@ -1,36 +1,42 @@
 #include "warm_run.hpp"
 
-#include <chrono>
+#include <stdexcept>
 #include <utility>
 
 #include "attnjit/kernel_renderer.hpp"
+#include "worker_pool.hpp"
 
 namespace attnjit {
 namespace {
 
-WarmedKernel failure(WarmState state, std::string problem) {
-  WarmedKernel kernel;
-  kernel.state = state;
-  kernel.problem = std::move(problem);
-  return kernel;
-}
-
-WarmedKernel run_job(KernelProvider& provider, const KernelJob& job, Recompile recompile) {
-  const RenderedKernel kernel = render(job.config, job.target, provider.templates());
-  try {
-    ProvidedKernel provided =
-        recompile == Recompile::all ? provider.recompile(kernel) : provider.provide(kernel);
-    const bool compiled = recompile == Recompile::all || provided.miss.has_value();
-    return {.state = compiled ? WarmState::compiled : WarmState::cached,
-            .key = std::move(provided.key.digest),
-            .metadata = std::move(provided.metadata),
-            .cubin_bytes = provided.cubin.size(),
-            .miss = provided.miss,
-            .problem = ""};
-  } catch (const CompileError& error) {
-    return failure(WarmState::compile_failed, error.what());
-  } catch (const ToolchainError& error) {
-    return failure(WarmState::toolchain_failed, error.what());
+// Where every kernel that is there already is found without a worker: seconds matter to whoever
+// warms again at every start.
+void find_cached(std::span<const KernelJob> jobs, const WarmSettings& settings, WarmRun& run) {
+  KernelProviderOptions options = settings.provider;
+  options.miss_trace = std::filesystem::path();
+  options.warn = settings.on_notice;
+  KernelProvider provider(options);
+  for (std::size_t i = 0; i < jobs.size() && settings.stop() == StopRequest::none; ++i) {
+    try {
+      const RenderedKernel kernel = render(jobs[i].config, jobs[i].target, provider.templates());
+      if (settings.recompile == Recompile::all) {
+        continue;
+      }
+      if (provider.look_up(kernel).provided) {
+        ProvidedKernel found = provider.provide(kernel);  // looks after what belongs to the entry
+        run.kernels[i] = {.state = WarmState::cached,
+                          .key = std::move(found.key.digest),
+                          .metadata = std::move(found.metadata),
+                          .cubin_bytes = found.cubin.size(),
+                          .miss = std::nullopt,
+                          .problem = ""};
+      }
+    } catch (const std::invalid_argument& error) {  // of a config that was read from a file
+      run.kernels[i] = failed_kernel(WarmState::compile_failed, error.what());
+    }
+    if (run.kernels[i].state != WarmState::not_run) {
+      settings.on_end(i, run.kernels[i]);
+    }
   }
 }
 
@@ -46,6 +52,12 @@ std::string_view to_string(WarmState state) {
       return "compile_failed";
     case WarmState::toolchain_failed:
       return "toolchain_failed";
+    case WarmState::crashed:
+      return "crashed";
+    case WarmState::timed_out:
+      return "timed_out";
+    case WarmState::out_of_memory:
+      return "out_of_memory";
     case WarmState::not_stored:
       return "not_stored";
     case WarmState::not_run:
@@ -54,28 +66,19 @@ std::string_view to_string(WarmState state) {
   return "";
 }
 
-WarmRun run_warm_jobs(std::span<const KernelJob> jobs, const WarmSettings& settings) {
-  std::string cache_problem;
-  KernelProviderOptions options = settings.provider;
-  options.warn = [&](std::string_view warning) { cache_problem = warning; };
-  KernelProvider provider(options);
+WarmedKernel failed_kernel(WarmState state, std::string problem) {
+  WarmedKernel kernel;
+  kernel.state = state;
+  kernel.problem = std::move(problem);
+  return kernel;
+}
 
+WarmRun run_warm_jobs(std::span<const KernelJob> jobs, const WarmSettings& settings) {
   WarmRun run;
   run.kernels.resize(jobs.size());
   const auto start = std::chrono::steady_clock::now();
-  for (std::size_t i = 0; i < jobs.size() && cache_problem.empty(); ++i) {
-    if (settings.interrupted()) {
-      run.interrupted = true;
-      break;
-    }
-    settings.on_begin(jobs[i]);
-    run.kernels[i] = run_job(provider, jobs[i], settings.recompile);
-    if (!cache_problem.empty()) {
-      run.kernels[i].state = WarmState::not_stored;
-      run.kernels[i].problem = cache_problem;
-    }
-    settings.on_end(run.kernels[i]);
-  }
+  find_cached(jobs, settings, run);
+  WorkerPool(jobs, settings, run).work();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   run.seconds = elapsed.count();
   return run;

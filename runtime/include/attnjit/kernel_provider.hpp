@@ -68,6 +68,10 @@ struct KernelProviderOptions {
   // Another process has been compiling the kernel for two seconds, and is waited for, ten minutes
   // at most. Called from any thread; default: one line on stderr.
   std::function<void(std::string_view message)> on_wait;
+  // The file to which misses are appended, a line of JSON each, for `attnjit warm --from-trace`;
+  // empty: none; unset: what $ATTNJIT_MISS_TRACE names. That it cannot be written is told once,
+  // through `warn`.
+  std::optional<std::filesystem::path> miss_trace;
 };
 
 struct ProvidedKernel {

@@ -1,0 +1,317 @@
+// Property 12: process-parallel warming, whatever befalls a worker, the parent or the cache. The
+// compiler is fake_nvrtc.cpp.
+#include <sys/types.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "../cache/scratch_directory.hpp"
+#include "attnjit/disk_cache.hpp"
+#include "catch.hpp"
+#include "child_command.hpp"
+#include "command_line.hpp"
+
+namespace attnjit {
+namespace {
+
+using nlohmann::json;
+using test::ScopedVariable;
+
+constexpr std::size_t model_kernels = 5;
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// A cache of its own, a log of compiles, and what befalls them.
+class FakeWarm {
+ public:
+  explicit FakeWarm(const std::string& fates = "", int milliseconds = 0)
+      : fates_("ATTNJIT_FAKE_NVRTC", fates),
+        milliseconds_("ATTNJIT_FAKE_NVRTC_MS", std::to_string(milliseconds)),
+        log_("ATTNJIT_FAKE_NVRTC_LOG", log_path().string()) {}
+
+  std::filesystem::path cache() const { return directory_.path() / "cache"; }
+
+  std::vector<std::string> words(const std::string& options = "") const {
+    std::vector<std::string> all = {"warm", "deepseek-v3", "--tp", "8", "--arch", "sm_90a"};
+    all.insert(all.end(),
+               {"--cache-dir", cache().string(), "--nvrtc", ATTNJIT_FAKE_NVRTC_DIRECTORY});
+    std::istringstream more(options);
+    for (std::string word; more >> word;) {
+      all.push_back(word);
+    }
+    return all;
+  }
+
+  // `options` go through the shell.
+  CommandOutput run(const std::string& options = "") const {
+    std::string line;
+    for (const std::string& word : words()) {
+      line += "'" + word + "' ";
+    }
+    return run_attnjit(line + options);
+  }
+
+  // Its exit code, or minus the signal that ended it.
+  int run_in_shell(const std::string& before, const std::string& options,
+                   const std::string& redirections) const {
+    std::string line = before + "'" + ATTNJIT_COMMAND + "'";
+    for (const std::string& word : words(options)) {
+      line += " '" + word + "'";
+    }
+    const int status = std::system((line + " " + redirections).c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  // "<process> <template>" of every compile.
+  std::vector<std::string> compiles() const {
+    std::ifstream file(log_path());
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) {
+      lines.push_back(line);
+    }
+    return lines;
+  }
+
+  // No worker that compiled anything lives.
+  bool all_workers_ended() const {
+    for (const std::string& line : compiles()) {
+      if (kill(static_cast<pid_t>(std::stol(line)), 0) == 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  std::filesystem::path log_path() const { return directory_.path() / "log"; }
+
+  TemporaryDirectory directory_;
+  ScopedVariable fates_;
+  ScopedVariable milliseconds_;
+  ScopedVariable log_;
+};
+
+json counts_of(const CommandOutput& output) {
+  INFO(output.err);
+  REQUIRE(!output.out.empty());
+  return json::parse(output.out).at("counts");
+}
+
+// Every entry reads back whole, and a warm without fates completes the cache.
+void check_completes(const FakeWarm& warm) {
+  for (const StoredEntry& entry : DiskCache(warm.cache(), nullptr).list()) {
+    CHECK(read_entry(entry.path).entry.has_value());
+  }
+  const ScopedVariable no_fates("ATTNJIT_FAKE_NVRTC", "");
+  const ScopedVariable no_delay("ATTNJIT_FAKE_NVRTC_MS", "0");
+  const CommandOutput output = warm.run("--json");
+  CHECK(output.exit_code == 0);
+  const json counts = counts_of(output);
+  CHECK(counts.at("compiled").get<std::size_t>() + counts.at("cached").get<std::size_t>() ==
+        model_kernels);
+  CHECK(counts_of(warm.run("--json")).at("cached") == model_kernels);
+}
+
+double seconds_of(const FakeWarm& warm, const std::string& options) {
+  const CommandOutput output = warm.run(options + " --json");
+  CHECK(output.exit_code == 0);
+  return json::parse(output.out).at("seconds").get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("property 12: a job that crashes is told with kernel and config, and the others go on") {
+  const FakeWarm warm("crash:combine_splits");
+  const CommandOutput output = warm.run("-j 2");
+  CHECK(output.exit_code == 1);
+  CHECK(holds(output.out, "5 kernels: 4 compiled in "));
+  CHECK(holds(output.out, ", 1 failed"));
+  CHECK(
+      holds(output.err, "kernel combine_splits for sm_90a its worker process ended by signal 11"));
+  CHECK(holds(output.err, "config: {\"kernel\":\"combine_splits\""));
+  check_completes(warm);
+}
+
+TEST_CASE("property 12: a job that hangs is ended when its time is up, and the others go on") {
+  const FakeWarm warm("hang:combine_splits hang:schedule_decode");
+  const CommandOutput output = warm.run("-j 1 --timeout 0.5");
+  CHECK(output.exit_code == 1);
+  CHECK(holds(output.out, "5 kernels: 3 compiled in "));
+  CHECK(holds(output.err, "kernel combine_splits for sm_90a was not done after 0.5 s"));
+  CHECK(holds(output.err, "kernel schedule_decode for sm_90a was not done after 0.5 s"));
+  CHECK(warm.all_workers_ended());
+  check_completes(warm);
+}
+
+TEST_CASE("property 12: a job that takes more memory than allowed fails alone") {
+  const FakeWarm warm("memory:combine_splits");
+  const CommandOutput output = warm.run("-j 2 --memory-limit 4000 --json");
+  CHECK(output.exit_code == 1);
+  CHECK(counts_of(output).at("compiled") == 4);
+  for (const json& kernel : json::parse(output.out).at("kernels")) {
+    CHECK((kernel.at("state") == "out_of_memory") ==
+          (kernel.at("role") == "combine" && kernel.at("config").contains("num_warps")));
+  }
+  check_completes(warm);
+}
+
+TEST_CASE("property 12: Ctrl-C ends after the jobs in hand with 130 and leaves a valid cache") {
+  const FakeWarm warm("", 300);
+  const pid_t child = start_attnjit(warm.words("-j 2"));
+  CHECK(wait_until([&] { return !warm.compiles().empty(); }));
+  kill(child, SIGINT);
+  CHECK(wait_for_attnjit(child) == 130);
+  CHECK(warm.compiles().size() <= 2);
+  // What was in hand is kept: a kernel and its toolchain record each.
+  CHECK(DiskCache(warm.cache(), nullptr).list().size() == 2 * warm.compiles().size());
+  CHECK(wait_until([&] { return warm.all_workers_ended(); }));
+  check_completes(warm);
+}
+
+TEST_CASE("property 12: SIGTERM ends workers that hang, with 130") {
+  const FakeWarm warm("hang:prefill_sm80 hang:swapped_decode_sm90");
+  const pid_t child = start_attnjit(warm.words("-j 2"));
+  CHECK(wait_until([&] { return warm.compiles().size() >= 2; }));
+  kill(child, SIGTERM);
+  CHECK(wait_for_attnjit(child) == 130);
+  CHECK(warm.all_workers_ended());
+  check_completes(warm);
+}
+
+TEST_CASE("property 12: workers end with a parent that is killed, also in a compile") {
+  const FakeWarm warm("hang:prefill_sm80 hang:swapped_decode_sm90");
+  const pid_t child = start_attnjit(warm.words("-j 2"));
+  CHECK(wait_until([&] { return warm.compiles().size() >= 2; }));
+  CHECK(!warm.all_workers_ended());
+  kill(child, SIGKILL);
+  CHECK(wait_for_attnjit(child) == -SIGKILL);
+  CHECK(wait_until([&] { return warm.all_workers_ended(); }));
+  check_completes(warm);
+}
+
+TEST_CASE("property 12: a warm that was killed goes on where it was") {
+  const FakeWarm warm("", 200);
+  const pid_t child = start_attnjit(warm.words("-j 1"));
+  CHECK(wait_until([&] { return warm.compiles().size() >= 3; }));
+  kill(child, SIGKILL);
+  CHECK(wait_for_attnjit(child) == -SIGKILL);
+  check_completes(warm);
+  CHECK(warm.compiles().size() <= model_kernels + 1);
+}
+
+TEST_CASE("property 12: two warms of one directory at once compile each kernel once") {
+  const FakeWarm warm("", 50);
+  const pid_t one = start_attnjit(warm.words("-j 2"));
+  const pid_t other = start_attnjit(warm.words("-j 2"));
+  CHECK(wait_for_attnjit(one) == 0);
+  CHECK(wait_for_attnjit(other) == 0);
+  CHECK(warm.compiles().size() == model_kernels);
+  check_completes(warm);
+}
+
+TEST_CASE("property 12: two workers take little more than half the time of one") {
+  const FakeWarm one("", 200);
+  const double alone = seconds_of(one, "-j 1");
+  const FakeWarm two("", 200);
+  const double together = seconds_of(two, "-j 2");
+  INFO(alone << " s alone, " << together << " s together");
+  CHECK(alone > 1.4 * together);  // 5 jobs of one length: 5/3 at best
+  std::set<long> processes;
+  for (const std::string& line : two.compiles()) {
+    processes.insert(std::stol(line));
+  }
+  CHECK(processes.size() == 2);
+}
+
+TEST_CASE("property 12: what is cached is found without a worker") {
+  const FakeWarm warm;
+  CHECK(warm.run().exit_code == 0);
+  const CommandOutput again = warm.run("--progress json");
+  CHECK(again.exit_code == 0);
+  CHECK(holds(again.err, "\"event\":\"finish\""));
+  CHECK(!holds(again.err, "\"event\":\"start\""));
+}
+
+TEST_CASE("property 12: a cache that cannot be written ends the run with 1") {
+  const FakeWarm warm;
+  CHECK(warm.run_in_shell("ulimit -f 1; ", "-j 2 --progress none", ">/dev/null 2>&1") == 1);
+  CHECK(DiskCache(warm.cache(), nullptr).list().empty());
+  CHECK(warm.compiles().size() <= 2);
+  check_completes(warm);
+}
+
+TEST_CASE("property 12: without standard output the kernels are warmed, and the end is 1") {
+  const FakeWarm warm;
+  CHECK(warm.run_in_shell("", "-j 2", ">&- 2>/dev/null") == 1);
+  CHECK(counts_of(warm.run("--json")).at("cached") == model_kernels);
+}
+
+TEST_CASE("a warm's workers are no use of the cache, and record no misses") {
+  const FakeWarm warm;
+  const TemporaryDirectory directory;
+  const std::filesystem::path trace = directory.path() / "misses";
+  const ScopedVariable traced("ATTNJIT_MISS_TRACE", trace.string());
+  CHECK(warm.run().exit_code == 0);
+  CHECK(!std::filesystem::exists(trace));
+}
+
+TEST_CASE("the progress of a warm as JSON is one event per line from begin to end") {
+  const FakeWarm warm("crash:combine_splits");
+  const CommandOutput output = warm.run("-j 2 --progress json");
+  CHECK(output.exit_code == 1);
+  std::istringstream lines(output.err);
+  std::vector<std::string> events;
+  std::size_t finished = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const json event = json::parse(line);
+    CHECK(event.at("schema") == 1);
+    events.push_back(event.at("event"));
+    if (events.back() == "finish") {
+      CHECK(event.at("done") == ++finished);
+      CHECK(event.at("total") == model_kernels);
+      CHECK(event.contains("problem") == (event.at("state") == "crashed"));
+    }
+  }
+  REQUIRE(events.size() == 2 + 2 * model_kernels);
+  CHECK(events.front() == "begin");
+  CHECK(events.back() == "end");
+}
+
+TEST_CASE("descriptors of any operation are warmed, several at once and beside models") {
+  const FakeWarm warm;
+  const TemporaryDirectory directory;
+  const std::string file =
+      directory.write("prefill.json", R"({"operation":"prefill_kvcache","max_seqlen_q":0})");
+  const CommandOutput output =
+      run_attnjit(fmt::format(R"(warm --arch sm_90a '{{"operation":"merge_states"}}' '{}' '{}' )"
+                              R"(llama-3.1-8b --cache-dir '{}' --nvrtc '{}' --json)",
+                              file, R"({"operation":"append_kv_cache"})", warm.cache().string(),
+                              ATTNJIT_FAKE_NVRTC_DIRECTORY));
+  INFO(output.err << output.out);
+  CHECK(output.exit_code == 0);
+  const json document = json::parse(output.out);
+  CHECK(document.at("what").size() == 4);
+  std::set<std::string> callers;
+  for (const json& kernel : document.at("kernels")) {
+    for (const json& use : kernel.at("uses")) {
+      callers.insert(use.contains("operation") ? use.at("operation") : use.at("model"));
+    }
+  }
+  CHECK(callers == std::set<std::string>{"append_kv_cache", "llama-3.1-8b", "merge_states",
+                                         "prefill_kvcache"});
+}
+
+}  // namespace attnjit
