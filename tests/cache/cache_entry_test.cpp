@@ -69,14 +69,14 @@ TEST_CASE("version 1 is laid out as the format description says") {
   CHECK(bytes.substr(42) == bytes_of_hex("b2a0271ffb62eaf79433f83d2c2db3fa"));
 }
 
-TEST_CASE("an entry cut off at any byte is refused") {
+TEST_CASE("self-describing entry: an entry cut off at any byte is refused") {
   const std::string bytes = encode_entry(small_entry);
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     CHECK_FALSE(problem_of(bytes.substr(0, size)).empty());
   }
 }
 
-TEST_CASE("an entry with any one bit flipped is refused") {
+TEST_CASE("self-describing entry: an entry with any one bit flipped is refused") {
   const std::string bytes = encode_entry(small_entry);
   for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
     std::string flipped = bytes;
@@ -105,7 +105,9 @@ TEST_CASE("bytes of another kind are refused") {
             .find("does not begin") != std::string::npos);
 }
 
-TEST_CASE("random bytes behind a right beginning never decode and never read out of bounds") {
+TEST_CASE(
+    "self-describing entry: random bytes behind a right beginning never decode and never read out "
+    "of bounds") {
   std::mt19937 random(1);
   const std::string beginning = encode_entry(small_entry).substr(0, 12);
   for (int round = 0; round < 20000; ++round) {
@@ -126,7 +128,7 @@ TEST_CASE("a header cut off under a right checksum is refused") {
   CHECK(problem_of(bytes).find("cut off") != std::string::npos);
 }
 
-TEST_CASE("lengths that lie under a right checksum are refused") {
+TEST_CASE("self-describing entry: lengths that lie under a right checksum are refused") {
   struct Lie {
     std::uint64_t key_text, metadata, payload;
     std::string checksum;

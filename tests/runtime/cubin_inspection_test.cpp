@@ -6,7 +6,7 @@
 using namespace attnjit;
 using namespace attnjit::test;
 
-TEST_CASE("a cubin tells its architecture and its kernels") {
+TEST_CASE("target checks: a cubin tells its architecture and its kernels") {
   std::string problem;
   const auto contents = inspect_cubin(sample_cubin(100, "decode"), &problem);
   REQUIRE(contents);
@@ -14,7 +14,8 @@ TEST_CASE("a cubin tells its architecture and its kernels") {
   CHECK(contents->kernels == std::vector<std::string>{"decode"});
 }
 
-TEST_CASE("a cubin in the format before CUDA 13 has its architecture in the lowest byte") {
+TEST_CASE(
+    "target checks: a cubin in the format before CUDA 13 has its architecture in the lowest byte") {
   std::string cubin = sample_cubin(0, "decode");
   cubin[7] = 0x33;   // EI_OSABI
   cubin[48] = 0x5a;  // e_flags as NVRTC 12.4 writes them for sm_90a: 0x5a0d5a
@@ -25,7 +26,7 @@ TEST_CASE("a cubin in the format before CUDA 13 has its architecture in the lowe
   CHECK(inspect_cubin(cubin, &problem)->architecture == 90);
 }
 
-TEST_CASE("a cubin is accepted for its own architecture and entry alone") {
+TEST_CASE("target checks: a cubin is accepted for its own architecture and entry alone") {
   const std::string cubin = sample_cubin(90, "decode");
   CHECK(!cubin_problem(cubin, "sm_90a", "decode"));
   CHECK(!cubin_problem(cubin, "sm_90", "decode"));
@@ -34,7 +35,7 @@ TEST_CASE("a cubin is accepted for its own architecture and entry alone") {
   CHECK(cubin_problem("", "sm_90a", "decode") == "the cubin is empty");
 }
 
-TEST_CASE("a cubin cut anywhere is refused") {
+TEST_CASE("target checks: a cubin cut anywhere is refused") {
   const std::string cubin = sample_cubin(90, "decode");
   for (std::size_t length = 0; length < cubin.size(); ++length) {
     CHECK(cubin_problem(cubin.substr(0, length), "sm_90a", "decode"));

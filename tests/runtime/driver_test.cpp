@@ -34,14 +34,14 @@ TEST_CASE("every entry point is asked for in the version of CUDA 12.0") {
   CHECK(driver.version() == 13000);
 }
 
-TEST_CASE("an absent driver is named, and what works without one") {
+TEST_CASE("no driver needed: an absent driver is named, and what works without one") {
   std::string message;
   CHECK(problem_of("/nonexistent/libcuda.so.1", message) == DriverProblem::absent);
   CHECK(contains(message, "/nonexistent/libcuda.so.1"));
   CHECK(contains(message, "compiling and warming do not"));
 }
 
-TEST_CASE("a stub that answers every call with error 34 is recognised") {
+TEST_CASE("no driver needed: a stub that answers every call with error 34 is recognised") {
   MockDriver& mock = fresh_mock_driver();
   std::string message;
   SECTION("at the first lookup") {

@@ -6,7 +6,9 @@
 using namespace attnjit;
 using namespace attnjit::test;
 
-TEST_CASE("an error after a #line directive is shown with the directive's file and numbers") {
+TEST_CASE(
+    "good errors: an error after a #line directive is shown with the directive's file and "
+    "numbers") {
   const std::string excerpts =
       error_excerpts(sample_kernel(), "sample_entry.cu", "kernels/sample.cu(3): error: no\n");
   CHECK(excerpts ==
@@ -19,7 +21,7 @@ TEST_CASE("an error after a #line directive is shown with the directive's file a
         "      6 | }\n");
 }
 
-TEST_CASE("an error in a header or before any directive is shown from there") {
+TEST_CASE("good errors: an error in a header or before any directive is shown from there") {
   CHECK(contains(
       error_excerpts(sample_kernel(), "sample_entry.cu", "device/constants.cuh(2): error: no\n"),
       "device/constants.cuh:2\n      1 | #pragma once\n>     2 | constexpr float"));
@@ -28,7 +30,7 @@ TEST_CASE("an error in a header or before any directive is shown from there") {
       ">     2 | #include \"device/scale.cuh\""));
 }
 
-TEST_CASE("each place is shown once, and warnings and unknown files not at all") {
+TEST_CASE("good errors: each place is shown once, and warnings and unknown files not at all") {
   const std::string excerpts = error_excerpts(sample_kernel(), "sample_entry.cu",
                                               "device/scale.cuh(3): error: a\n"
                                               "device/scale.cuh(3): error #20: b\n"

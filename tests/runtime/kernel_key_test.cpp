@@ -19,11 +19,11 @@ CacheKey key_of(const RenderedKernel& kernel) {
 
 }  // namespace
 
-TEST_CASE("one kernel has one key, whatever the directory and environment") {
+TEST_CASE("complete key: one kernel has one key, whatever the directory and environment") {
   CHECK(key_of(sample_kernel()) == key_of(sample_kernel()));
 }
 
-TEST_CASE("every byte that the compiler sees changes the key") {
+TEST_CASE("complete key: every byte that the compiler sees changes the key") {
   const std::vector<std::function<void(RenderedKernel&)>> changes = {
       [](RenderedKernel& kernel) { kernel.arch = "sm_90"; },
       [](RenderedKernel& kernel) { kernel.entry += "x"; },
@@ -43,7 +43,7 @@ TEST_CASE("every byte that the compiler sees changes the key") {
   }
 }
 
-TEST_CASE("toolchain, options and their order change the key") {
+TEST_CASE("complete key: toolchain, options and their order change the key") {
   const RenderedKernel kernel = sample_kernel();
   const std::set<std::string> digests = {
       make_cache_key(kernel, {"-a", "-b"}, toolchain).digest,
@@ -55,7 +55,7 @@ TEST_CASE("toolchain, options and their order change the key") {
   CHECK(digests.size() == 5);
 }
 
-TEST_CASE("bytes moved from one section to the next change the key") {
+TEST_CASE("complete key: bytes moved from one section to the next change the key") {
   RenderedKernel left = sample_kernel();
   RenderedKernel right = sample_kernel();
   left.headers = {{"ab", "c"}};

@@ -291,7 +291,8 @@ TEST_CASE("while one kernel compiles, others are served and compiled") {
   slow.join();
 }
 
-TEST_CASE("a failed compile is remembered by the process, not on disk, and by its key") {
+TEST_CASE(
+    "good errors: a failed compile is remembered by the process, not on disk, and by its key") {
   const ScratchDirectory scratch;
   const auto compiler = std::make_shared<CountingCompiler>();
   KernelProvider provider(options_for(scratch.path()), compiler);
@@ -309,7 +310,7 @@ TEST_CASE("a failed compile is remembered by the process, not on disk, and by it
   CHECK_FALSE(provider.provide(sample_kernel()).miss);
 }
 
-TEST_CASE("a failed compile says where its source was saved, or why it was not") {
+TEST_CASE("good errors: a failed compile says where its source was saved, or why it was not") {
   const ScratchDirectory scratch;
   const auto compiler = std::make_shared<CountingCompiler>();
   compiler->fails = true;

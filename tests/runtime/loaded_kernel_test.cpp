@@ -30,7 +30,7 @@ CUstream sample_stream() {
 
 }  // namespace
 
-TEST_CASE("a cubin is loaded once and its kernel found by its entry name") {
+TEST_CASE("launch layer: a cubin is loaded once and its kernel found by its entry name") {
   MockDriver& mock = fresh_mock_driver();
   const Driver driver(mock_driver_path);
   LoadedCubin cubin(driver, "cubin bytes", shape);
@@ -40,7 +40,9 @@ TEST_CASE("a cubin is loaded once and its kernel found by its entry name") {
   CHECK(mock.kernel_names == std::vector<std::string>{"sample_entry"});
 }
 
-TEST_CASE("shared memory is allowed once for each device, with its primary context current") {
+TEST_CASE(
+    "launch layer: shared memory is allowed once for each device, with its primary context "
+    "current") {
   MockDriver& mock = fresh_mock_driver();
   const Driver driver(mock_driver_path);
   LoadedCubin cubin(driver, "cubin bytes", shape);
@@ -59,7 +61,7 @@ TEST_CASE("shared memory is allowed once for each device, with its primary conte
   CHECK(mock.context_stack.empty());
 }
 
-TEST_CASE("eight threads that ask for one device make it ready once") {
+TEST_CASE("launch layer: eight threads that ask for one device make it ready once") {
   MockDriver& mock = fresh_mock_driver();
   const Driver driver(mock_driver_path);
   LoadedCubin cubin(driver, "cubin bytes", shape);
@@ -90,7 +92,8 @@ TEST_CASE("a cubin is unloaded only on request") {
   CHECK(mock.unloaded.size() == 1);
 }
 
-TEST_CASE("a launch passes grid, block, shared memory, stream and the argument bytes") {
+TEST_CASE(
+    "launch layer: a launch passes grid, block, shared memory, stream and the argument bytes") {
   MockDriver& mock = fresh_mock_driver();
   const Driver driver(mock_driver_path);
   LoadedCubin cubin(driver, "cubin bytes", shape);
@@ -111,7 +114,9 @@ TEST_CASE("a launch passes grid, block, shared memory, stream and the argument b
   CHECK(made.attributes.empty());
 }
 
-TEST_CASE("only a launch that may overlap the previous kernel carries the attribute for it") {
+TEST_CASE(
+    "launch layer: only a launch that may overlap the previous kernel carries the attribute for "
+    "it") {
   MockDriver& mock = fresh_mock_driver();
   const Driver driver(mock_driver_path);
   LoadedCubin cubin(driver, "cubin bytes", shape);
@@ -124,7 +129,7 @@ TEST_CASE("only a launch that may overlap the previous kernel carries the attrib
   CHECK(attribute.value.programmaticStreamSerializationAllowed == 1);
 }
 
-TEST_CASE("the default stream works from a thread that has no current context") {
+TEST_CASE("launch layer: the default stream works from a thread that has no current context") {
   MockDriver& mock = fresh_mock_driver();
   const Driver driver(mock_driver_path);
   LoadedCubin cubin(driver, "cubin bytes", shape);
@@ -134,7 +139,7 @@ TEST_CASE("the default stream works from a thread that has no current context") 
   CHECK(mock.context_stack.empty());
 }
 
-TEST_CASE("a failed launch names kernel, device, grid, threads and shared memory") {
+TEST_CASE("launch layer: a failed launch names kernel, device, grid, threads and shared memory") {
   MockDriver& mock = fresh_mock_driver();
   const Driver driver(mock_driver_path);
   LoadedCubin cubin(driver, "cubin bytes", shape);

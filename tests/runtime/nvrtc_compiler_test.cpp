@@ -63,13 +63,14 @@ TEST_CASE("NVRTC compiles a kernel and its in-memory headers for each architectu
   }
 }
 
-TEST_CASE("a cubin has the same bytes in another process and working directory") {
+TEST_CASE(
+    "deterministic output: a cubin has the same bytes in another process and working directory") {
   const ScratchDirectory scratch;
   const std::string expected = compile(sample_kernel()).cubin;
   CHECK(run_in_child([&] { return compile_in_other_directory(scratch.path(), expected); }) == 0);
 }
 
-TEST_CASE("a compile error shows config, options, log and numbered lines") {
+TEST_CASE("good errors: a compile error shows config, options, log and numbered lines") {
   RenderedKernel kernel = sample_kernel();
   kernel.headers[1].text = "#pragma once\nconstexpr float factor = three;\n";
   const std::string message = message_of<CompileError>([&] { compile(kernel); });
@@ -80,7 +81,7 @@ TEST_CASE("a compile error shows config, options, log and numbered lines") {
   CHECK(contains(message, ">     2 | constexpr float factor = three;"));
 }
 
-TEST_CASE("what the assembler refuses is a compile error with its words") {
+TEST_CASE("good errors: what the assembler refuses is a compile error with its words") {
   RenderedKernel kernel = sample_kernel();
   kernel.source =
       "extern \"C\" __global__ void sample_entry() {\n"
@@ -90,14 +91,15 @@ TEST_CASE("what the assembler refuses is a compile error with its words") {
   CHECK(contains(message_of<CompileError>([&] { compile(kernel); }), "too much shared data"));
 }
 
-TEST_CASE("a kernel without the promised entry point is a compile error") {
+TEST_CASE("good errors: a kernel without the promised entry point is a compile error") {
   RenderedKernel kernel = sample_kernel();
   kernel.entry = "renamed_entry";
   CHECK(contains(message_of<CompileError>([&] { compile(kernel); }),
                  "holds no kernel renamed_entry, only: sample_entry"));
 }
 
-TEST_CASE("a target that NVRTC does not know is a toolchain error that says what it knows") {
+TEST_CASE(
+    "good errors: a target that NVRTC does not know is a toolchain error that says what it knows") {
   const std::string unknown = message_of<ToolchainError>([&] { compile(sample_kernel("sm_999")); });
   CHECK(contains(unknown, "does not compile for sm_999, only for sm_"));
   const std::string malformed =
@@ -105,7 +107,9 @@ TEST_CASE("a target that NVRTC does not know is a toolchain error that says what
   CHECK(contains(malformed, "target \"compute_90\" is not of the form sm_<number>"));
 }
 
-TEST_CASE("the toolchain identity holds version, both build-ids and appended flags") {
+TEST_CASE(
+    "toolchain by build-id: the toolchain identity holds version, both build-ids and appended "
+    "flags") {
   const std::string identity = nvrtc().toolchain_identity();
   CHECK(identity.starts_with("nvrtc " + nvrtc().version() + " library "));
   CHECK(contains(identity, " builtins "));
@@ -115,7 +119,8 @@ TEST_CASE("the toolchain identity holds version, both build-ids and appended fla
   CHECK(other != identity);
 }
 
-TEST_CASE("a libnvrtc without its builtins beside it is refused with the missing name") {
+TEST_CASE(
+    "good errors: a libnvrtc without its builtins beside it is refused with the missing name") {
   const ScratchDirectory scratch;
   const fs::path copy = scratch.path() / nvrtc().library_path().filename();
   fs::create_directory(scratch.path() / "alone");
@@ -127,7 +132,7 @@ TEST_CASE("a libnvrtc without its builtins beside it is refused with the missing
   CHECK(contains(message, "Install NVRTC 12.4 or newer"));
 }
 
-TEST_CASE("a file that is no library is refused with the loader's words") {
+TEST_CASE("good errors: a file that is no library is refused with the loader's words") {
   const ScratchDirectory scratch;
   write_text(scratch.path() / "libnvrtc.so.13", "not a library");
   const std::string message = message_of<ToolchainError>([&] { NvrtcCompiler(scratch.path()); });

@@ -29,7 +29,8 @@ std::ptrdiff_t position(const std::vector<NvrtcCandidate>& candidates, const fs:
 
 }  // namespace
 
-TEST_CASE("an NVRTC named by option is the only candidate, as file or as directory") {
+TEST_CASE(
+    "no toolkit needed: an NVRTC named by option is the only candidate, as file or as directory") {
   const ScratchDirectory scratch;
   const ScopedVariable variable("ATTNJIT_NVRTC", "/elsewhere");
   const fs::path file = make_file(scratch.path() / "libnvrtc.so.12");
@@ -41,14 +42,16 @@ TEST_CASE("an NVRTC named by option is the only candidate, as file or as directo
   }
 }
 
-TEST_CASE("a directory that holds both versions gives the newer one") {
+TEST_CASE("no toolkit needed: a directory that holds both versions gives the newer one") {
   const ScratchDirectory scratch;
   make_file(scratch.path() / "libnvrtc.so.12");
   const fs::path newer = make_file(scratch.path() / "libnvrtc.so.13");
   CHECK(nvrtc_candidates(scratch.path()).at(0).where == newer);
 }
 
-TEST_CASE("what ATTNJIT_NVRTC names is the only candidate, and a problem with it is kept") {
+TEST_CASE(
+    "no toolkit needed: what ATTNJIT_NVRTC names is the only candidate, and a problem with it is "
+    "kept") {
   const ScopedVariable variable("ATTNJIT_NVRTC", "/nonexistent/nvrtc");
   const auto missing = nvrtc_candidates({});
   REQUIRE(missing.size() == 1);
@@ -58,7 +61,9 @@ TEST_CASE("what ATTNJIT_NVRTC names is the only candidate, and a problem with it
   CHECK(contains(nvrtc_candidates(scratch.path()).at(0).problem, "holds neither"));
 }
 
-TEST_CASE("loader path, toolkits and Python packages are looked through in this order") {
+TEST_CASE(
+    "no toolkit needed: loader path, toolkits and Python packages are looked through in this "
+    "order") {
   const ScratchDirectory scratch;
   const fs::path toolkit = scratch.path() / "toolkit";
   const fs::path environment = scratch.path() / "environment";

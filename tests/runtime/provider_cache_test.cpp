@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <thread>
@@ -123,6 +125,37 @@ TEST_CASE("single flight: sixteen processes of sixteen threads compile one kerne
     CHECK(wait_for_child(child) == 0);
   }
   CHECK(read_text(compiled) == "x");
+}
+
+// Its locks go with it, so that the next one does not wait for it.
+TEST_CASE("shutdown: a process that exits during a compile ends at once and leaves no entry") {
+  const ScratchDirectory scratch;
+  const fs::path root = scratch.path() / "cache";
+  const auto compile_for = [&](std::chrono::seconds duration) {
+    Watched watched(root);
+    std::atomic<bool> is_compiling = false;
+    KernelProvider provider(watched.options, std::make_shared<FakeCompiler>([&] {
+                              is_compiling = true;
+                              std::this_thread::sleep_for(duration);
+                            }));
+    std::thread compiling([&] { provider.provide(sample_kernel()); });
+    while (!is_compiling) {
+      std::this_thread::yield();
+    }
+    std::exit(0);
+    compiling.join();
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  const pid_t child = start_child([&] {
+    compile_for(std::chrono::seconds(60));
+    return 1;
+  });
+  CHECK(wait_for_child(child) == 0);
+  Watched watched(root);
+  KernelProvider provider(watched.options, std::make_shared<FakeCompiler>());
+  CHECK(provider.provide(sample_kernel()).miss == MissReason::absent);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(50));
+  CHECK(watched.warnings.empty());
 }
 
 TEST_CASE("layers and bundles: a provider serves a kernel out of a layer, without compiling it") {

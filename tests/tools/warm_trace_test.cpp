@@ -93,7 +93,7 @@ std::string from_trace(const fs::path& trace) {
 
 }  // namespace
 
-TEST_CASE("property 11: a run after a warm from its trace misses nothing, under byte-equal keys") {
+TEST_CASE("warm = run: a run after a warm from its trace misses nothing, under byte-equal keys") {
   const TemporaryDirectory directory;
   const fs::path trace = directory.path() / "misses.jsonl";
   const int missed = run_application(directory.path() / "first", trace);

