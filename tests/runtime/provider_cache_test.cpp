@@ -131,24 +131,19 @@ TEST_CASE("single flight: sixteen processes of sixteen threads compile one kerne
 TEST_CASE("shutdown: a process that exits during a compile ends at once and leaves no entry") {
   const ScratchDirectory scratch;
   const fs::path root = scratch.path() / "cache";
-  const auto compile_for = [&](std::chrono::seconds duration) {
+  const auto begin = std::chrono::steady_clock::now();
+  const pid_t child = start_child([&]() -> int {
     Watched watched(root);
     std::atomic<bool> is_compiling = false;
     KernelProvider provider(watched.options, std::make_shared<FakeCompiler>([&] {
                               is_compiling = true;
-                              std::this_thread::sleep_for(duration);
+                              std::this_thread::sleep_for(std::chrono::seconds(60));
                             }));
     std::thread compiling([&] { provider.provide(sample_kernel()); });
     while (!is_compiling) {
       std::this_thread::yield();
     }
     std::exit(0);
-    compiling.join();
-  };
-  const auto begin = std::chrono::steady_clock::now();
-  const pid_t child = start_child([&] {
-    compile_for(std::chrono::seconds(60));
-    return 1;
   });
   CHECK(wait_for_child(child) == 0);
   Watched watched(root);
