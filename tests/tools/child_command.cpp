@@ -42,7 +42,7 @@ int wait_for_attnjit(pid_t child) {
 }
 
 bool wait_until(const std::function<bool()>& happened) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(10);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
   while (!happened()) {
     if (std::chrono::steady_clock::now() > end) {
       return false;

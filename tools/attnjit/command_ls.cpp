@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attnjit/shown_text.hpp"
+#include "cache_places.hpp"
 #include "command.hpp"
 #include "json_document.hpp"
 #include "kernel_facts.hpp"
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 struct LsCommand {
-  std::filesystem::path cache_directory;
+  CachePlaces places;
   bool as_json = false;
 };
 
@@ -93,14 +94,7 @@ void print_json(const StoredKernels& stored, const fs::path& place) {
 }
 
 ExitCode run(const LsCommand& command) {
-  const DiskCache cache(resolve_cache_directory(command.cache_directory), nullptr);
-  if (!cache.directory()) {
-    throw UsageError("there is no cache directory; fix: name one with --cache-dir");
-  }
-  if (fs::exists(*cache.directory()) && !fs::is_directory(*cache.directory())) {
-    throw UsageError(fmt::format("cache directory = {}: is no directory; fix: name one that is",
-                                 shown_text(cache.directory()->string())));
-  }
+  const DiskCache cache = open_cache(command.places);
   const StoredKernels stored = list_stored_kernels(cache);
   if (command.as_json) {
     print_json(stored, *cache.directory());
@@ -115,8 +109,7 @@ ExitCode run(const LsCommand& command) {
 void add_ls_command(CLI::App& app, CommandAction& action) {
   CLI::App* command = app.add_subcommand("ls", "List and verify the kernels in the cache");
   const auto ls = std::make_shared<LsCommand>();
-  command->add_option("--cache-dir", ls->cache_directory,
-                      "Cache directory (default ATTNJIT_CACHE_DIR, else the user's cache)");
+  add_cache_places(*command, ls->places);
   command->add_flag("--json", ls->as_json, "Print one JSON document");
   command->callback([&action, ls] { action = [ls] { return run(*ls); }; });
 }

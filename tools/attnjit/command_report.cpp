@@ -10,6 +10,7 @@
 
 #include "attnjit/disk_cache.hpp"
 #include "attnjit/shown_text.hpp"
+#include "cache_places.hpp"
 #include "command.hpp"
 #include "report_data.hpp"
 #include "report_page.hpp"
@@ -21,7 +22,7 @@ namespace {
 
 struct ReportCommand {
   std::vector<std::string> runs;
-  std::string cache_directory;
+  CachePlaces places;
 };
 
 std::string read_run(const std::string& path) {
@@ -40,11 +41,8 @@ ExitCode run(const ReportCommand& command) {
     data.add_run(path, read_run(path));
   }
   bool is_damaged = false;
-  if (command.runs.empty() || !command.cache_directory.empty()) {
-    const DiskCache cache(resolve_cache_directory(command.cache_directory), nullptr);
-    if (!cache.directory()) {
-      throw UsageError("there is no cache directory; fix: name one with --cache-dir");
-    }
+  if (command.runs.empty() || !command.places.directory.empty()) {
+    const DiskCache cache = open_cache(command.places);
     const StoredKernels stored = list_stored_kernels(cache);
     data.add_cache(stored, *cache.directory());
     is_damaged = !stored.damaged.empty();
@@ -61,8 +59,7 @@ void add_report_command(CLI::App& app, CommandAction& action) {
   const auto report = std::make_shared<ReportCommand>();
   command->add_option("runs", report->runs,
                       "Files made by `attnjit bench … --json` (default: the cache instead)");
-  command->add_option("--cache-dir", report->cache_directory,
-                      "Cache directory (default ATTNJIT_CACHE_DIR, else the user's cache)");
+  add_cache_places(*command, report->places);
   command->callback([&action, report] { action = [report] { return run(*report); }; });
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cache_places.hpp"
 #include "command.hpp"
 #include "decode_source.hpp"
 #include "json_document.hpp"
@@ -54,7 +55,7 @@ Resources measure_cache(const KernelRequest& request) {
   refuse_option(request.role.has_value(), "--kernel", what);
   refuse_option(!request.provider.templates.empty(), "--templates", what);
   refuse_deployment(request.deployment, what);
-  const DiskCache cache(resolve_cache_directory(request.provider.cache_directory), nullptr);
+  const DiskCache cache = open_cache({request.provider.cache_directory, {}});
   std::vector<std::string> archs;
   if (!request.target.names.empty()) {
     for (const TargetDevice& target : find_targets(request.target)) {

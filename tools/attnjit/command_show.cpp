@@ -38,7 +38,6 @@ struct ShowCommand {
 // An entry, read.
 struct ShownEntry {
   StoredKernel stored;
-  std::string key_text;
   std::chrono::sys_seconds written;
 };
 
@@ -48,15 +47,7 @@ struct ShownEntries {
 };
 
 ShownEntry read_shown(const DiskCache& cache, const std::string& key) {
-  ShownEntry shown{.stored = find_stored_kernel(cache, key), .key_text = "", .written = {}};
-  CacheLookup lookup = read_entry(shown.stored.path);
-  if (!lookup.entry) {
-    throw std::runtime_error(
-        fmt::format("key = {}: its entry cannot be used ({}); fix: run "
-                    "`attnjit warm` again, which replaces it",
-                    key, lookup.detail));
-  }
-  shown.key_text = std::move(lookup.entry->key_text);
+  ShownEntry shown{.stored = find_stored_kernel(cache, key), .written = {}};
   std::error_code ignored;
   const auto time = fs::last_write_time(shown.stored.path, ignored);
   shown.written = std::chrono::floor<std::chrono::seconds>(std::chrono::file_clock::to_sys(time));
@@ -129,7 +120,7 @@ void print_text(const ShownEntry& entry) {
   const auto line = [](std::string_view name, std::string_view value) {
     print_result("{:<15} {}\n", name, value);
   };
-  const auto sections = split_key_text(entry.key_text).value_or(std::vector<KeySection>{});
+  const auto sections = split_key_text(entry.stored.key_text).value_or(std::vector<KeySection>{});
   line("key", stored.digest);
   line("kernel", metadata.name);
   line("entry point", metadata.entry);
@@ -150,7 +141,7 @@ void print_text(const ShownEntry& entry) {
   for (const auto& [name, value] : config_fields(metadata.config)) {
     print_result("  {} = {}\n", name, value);
   }
-  print_result("key text, {} bytes\n", entry.key_text.size());
+  print_result("key text, {} bytes\n", entry.stored.key_text.size());
   for (const KeySection& section : sections) {
     print_result("  {}\n", describe_section(section));
   }
@@ -159,7 +150,7 @@ void print_text(const ShownEntry& entry) {
 Json to_document(const ShownEntry& entry) {
   const StoredKernel& stored = entry.stored;
   const KernelMetadata& metadata = stored.metadata;
-  const auto sections = split_key_text(entry.key_text).value_or(std::vector<KeySection>{});
+  const auto sections = split_key_text(entry.stored.key_text).value_or(std::vector<KeySection>{});
   Json listed = Json::array();
   for (const KeySection& section : sections) {
     Json json = {{"tag", section.tag}, {"bytes", section.bytes.size()}};

@@ -62,9 +62,9 @@ fs::path nearest_existing(fs::path path) {
 std::string describe_entries(const fs::path& directory) {
   std::uint64_t bytes = 0;
   const DiskCache cache(directory, {});
-  const std::vector<StoredEntry> entries = list_entry_places(cache);
-  for (const StoredEntry& entry : entries) {
-    bytes += entry.bytes;
+  const std::vector<PlacedEntry> entries = list_entry_places(cache);
+  for (const PlacedEntry& entry : entries) {
+    bytes += entry.stored.bytes;
   }
   return fmt::format("{}: {} entries, {:.1f} MiB", directory.string(), entries.size(),
                      static_cast<double>(bytes) / mib);

@@ -12,6 +12,7 @@
 #include "attnjit/kernel_renderer.hpp"
 #include "attnjit/shown_text.hpp"
 #include "attnjit/template_library.hpp"
+#include "cache_places.hpp"
 #include "command.hpp"
 #include "decode_source.hpp"
 #include "kernel_jobs.hpp"
@@ -117,7 +118,7 @@ KernelSource read_stored(const KernelRequest& request) {
   refuse_option(!request.provider.templates.empty(), "--templates",
                 "a key, whose source is stored");
   refuse_deployment(request.deployment, "a key, which names one kernel");
-  const DiskCache cache(resolve_cache_directory(request.provider.cache_directory), nullptr);
+  const DiskCache cache = open_cache({request.provider.cache_directory, {}});
   StoredKernel stored = find_stored_kernel(cache, request.what);
   return {.kernel = std::move(stored.kernel),
           .key = std::move(stored.digest),

@@ -14,10 +14,7 @@ std::vector<NearKernel> find_near_kernels(const DiskCache& cache, const KernelId
     if (stored.kernel.entry != wanted.kernel.entry) {
       continue;
     }
-    const CacheLookup lookup = read_entry(stored.path);
-    const auto found = lookup.entry
-                           ? identify_kernel(lookup.entry->key_text, stored.metadata.config)
-                           : std::nullopt;
+    const auto found = identify_kernel(stored.key_text, stored.metadata.config);
     if (!found) {
       continue;
     }

@@ -38,8 +38,7 @@ void add_section(RenderedKernel& kernel, const KeySection& section) {
   }
 }
 
-std::optional<StoredKernel> parse_stored_kernel(const StoredEntry& stored,
-                                                const CacheLookup& lookup) {
+std::optional<StoredKernel> parse_stored_kernel(const StoredEntry& stored, CacheLookup& lookup) {
   if (!lookup.entry) {
     return std::nullopt;
   }
@@ -55,6 +54,7 @@ std::optional<StoredKernel> parse_stored_kernel(const StoredEntry& stored,
   return StoredKernel{.digest = stored.digest,
                       .path = stored.path,
                       .entry_bytes = stored.bytes,
+                      .key_text = std::move(lookup.entry->key_text),
                       .kernel = std::move(*kernel),
                       .metadata = std::move(*metadata),
                       .cubin_bytes = lookup.entry->payload.size()};
@@ -67,7 +67,7 @@ bool is_hex(std::string_view text, std::size_t digits) {
 }
 
 // Directories, links and pipes in `shard` that are called as an entry's file is.
-void append_misplaced(const fs::path& shard, std::vector<StoredEntry>& entries) {
+void append_misplaced(const fs::path& shard, std::vector<PlacedEntry>& entries) {
   std::error_code error;
   for (fs::directory_iterator each(shard, error), end; !error && each != end;
        each.increment(error)) {
@@ -75,17 +75,18 @@ void append_misplaced(const fs::path& shard, std::vector<StoredEntry>& entries) 
     std::error_code ignored;
     if (is_hex(name, digest_digits - shard_digits) &&
         each->symlink_status(ignored).type() != fs::file_type::regular) {
-      entries.push_back({shard.filename().string() + name, each->path(), 0});
+      entries.push_back({{shard.filename().string() + name, each->path(), 0}, nullptr});
     }
   }
 }
 
 // "  <digest>  <kernel>, <arch>" for each kernel among `entries`, at most `limit` of them.
-std::string list_kernels(const std::vector<StoredEntry>& entries, std::size_t limit) {
+std::string list_kernels(const std::vector<PlacedEntry>& entries, std::size_t limit) {
   std::string text;
   std::size_t shown = 0;
-  for (const StoredEntry& entry : entries) {
-    const auto kernel = parse_stored_kernel(entry, read_entry(entry.path));
+  for (const PlacedEntry& entry : entries) {
+    CacheLookup lookup = entry.read();
+    const auto kernel = parse_stored_kernel(entry.stored, lookup);
     if (kernel && shown < limit) {
       ++shown;
       text += fmt::format("\n  {}  {}, {}: {}", kernel->digest, kernel->metadata.name,
@@ -95,19 +96,19 @@ std::string list_kernels(const std::vector<StoredEntry>& entries, std::size_t li
   return text;
 }
 
-std::vector<StoredEntry> near_entries(const std::vector<StoredEntry>& entries,
+std::vector<PlacedEntry> near_entries(const std::vector<PlacedEntry>& entries,
                                       std::string_view prefix) {
-  std::vector<std::pair<std::size_t, StoredEntry>> ranked;
-  for (const StoredEntry& entry : entries) {
+  std::vector<std::pair<std::size_t, PlacedEntry>> ranked;
+  for (const PlacedEntry& entry : entries) {
     const std::size_t distance =
-        edit_distance(prefix, std::string_view(entry.digest).substr(0, prefix.size()));
+        edit_distance(prefix, std::string_view(entry.stored.digest).substr(0, prefix.size()));
     if (distance <= near_distance) {
       ranked.emplace_back(distance, entry);
     }
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<StoredEntry> near;
+  std::vector<PlacedEntry> near;
   for (auto& [distance, entry] : ranked) {
     near.push_back(std::move(entry));
   }
@@ -118,7 +119,7 @@ std::string place_of(const DiskCache& cache) {
   return cache.directory() ? cache.directory()->string() : "memory (no directory is set)";
 }
 
-[[noreturn]] void throw_unknown(const DiskCache& cache, const std::vector<StoredEntry>& entries,
+[[noreturn]] void throw_unknown(const DiskCache& cache, const std::vector<PlacedEntry>& entries,
                                 std::string_view prefix) {
   const std::string near = list_kernels(near_entries(entries, prefix), most_near_keys);
   throw UnknownKeyError(fmt::format(
@@ -151,34 +152,43 @@ std::optional<RenderedKernel> parse_kernel_key_text(std::string_view key_text) {
   return kernel;
 }
 
-std::vector<StoredEntry> list_entry_places(const DiskCache& cache) {
-  std::vector<StoredEntry> entries = cache.list();
-  if (!cache.directory()) {
-    return entries;
+std::vector<PlacedEntry> list_entry_places(const DiskCache& cache) {
+  std::vector<PlacedEntry> entries;
+  for (StoredEntry& entry : cache.list()) {
+    entries.push_back({std::move(entry), nullptr});
   }
   std::error_code error;
-  for (fs::directory_iterator shard(*cache.directory() / entry_tree, error), end;
-       !error && shard != end; shard.increment(error)) {
+  const fs::path tree = cache.directory().value_or(fs::path()) / entry_tree;
+  for (fs::directory_iterator shard(tree, error), end; cache.directory() && !error && shard != end;
+       shard.increment(error)) {
     if (is_hex(shard->path().filename().string(), shard_digits)) {
       append_misplaced(shard->path(), entries);
     }
   }
-  std::sort(entries.begin(), entries.end(), [](const StoredEntry& left, const StoredEntry& right) {
-    return left.digest < right.digest;
-  });
+  for (const CacheLayer& layer : cache.layers()) {
+    for (StoredEntry& entry : layer.list()) {
+      entries.push_back({std::move(entry), &layer});
+    }
+  }
+  const auto digest = [](const PlacedEntry& entry) -> const std::string& {
+    return entry.stored.digest;
+  };
+  std::ranges::stable_sort(entries, {}, digest);
+  const auto repeated = std::ranges::unique(entries, {}, digest);
+  entries.erase(repeated.begin(), repeated.end());
   return entries;
 }
 
 StoredKernels list_stored_kernels(const DiskCache& cache) {
   StoredKernels stored;
-  for (const StoredEntry& entry : list_entry_places(cache)) {
+  for (const PlacedEntry& entry : list_entry_places(cache)) {
     ++stored.num_entries;
-    stored.total_bytes += entry.bytes;
-    CacheLookup lookup = read_entry(entry.path);
-    if (auto kernel = parse_stored_kernel(entry, lookup)) {
+    stored.total_bytes += entry.stored.bytes;
+    CacheLookup lookup = entry.read();
+    if (auto kernel = parse_stored_kernel(entry.stored, lookup)) {
       stored.kernels.push_back(std::move(*kernel));
     } else if (!lookup.entry) {
-      stored.damaged.push_back({entry.digest, lookup.reason, std::move(lookup.detail)});
+      stored.damaged.push_back({entry.stored.digest, lookup.reason, std::move(lookup.detail)});
     }
   }
   const auto order = [](const StoredKernel& kernel) {
@@ -194,16 +204,16 @@ StoredKernel find_stored_kernel(const DiskCache& cache, std::string_view prefix)
   std::string wanted(prefix);
   std::transform(wanted.begin(), wanted.end(), wanted.begin(),
                  [](unsigned char digit) { return static_cast<char>(std::tolower(digit)); });
-  const std::vector<StoredEntry> entries = list_entry_places(cache);
-  std::vector<StoredEntry> matches;
+  const std::vector<PlacedEntry> entries = list_entry_places(cache);
+  std::vector<PlacedEntry> matches;
   std::vector<StoredKernel> kernels;
   std::string unreadable;
-  for (const StoredEntry& entry : entries) {
-    if (!entry.digest.starts_with(wanted)) {
+  for (const PlacedEntry& entry : entries) {
+    if (!entry.stored.digest.starts_with(wanted)) {
       continue;
     }
-    const CacheLookup lookup = read_entry(entry.path);
-    if (auto kernel = parse_stored_kernel(entry, lookup)) {
+    CacheLookup lookup = entry.read();
+    if (auto kernel = parse_stored_kernel(entry.stored, lookup)) {
       matches.push_back(entry);
       kernels.push_back(std::move(*kernel));
     } else if (!lookup.entry) {

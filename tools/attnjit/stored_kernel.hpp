@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attnjit/cache_layer.hpp"
 #include "attnjit/disk_cache.hpp"
 #include "attnjit/kernel_metadata.hpp"
 #include "attnjit/rendered_kernel.hpp"
@@ -18,8 +19,9 @@ namespace attnjit {
 
 struct StoredKernel {
   std::string digest;
-  std::filesystem::path path;     // of the entry's file
-  std::uint64_t entry_bytes = 0;  // of that file
+  std::filesystem::path path;     // of the entry's file, or of the bundle that holds it
+  std::uint64_t entry_bytes = 0;  // of the entry
+  std::string key_text;
   RenderedKernel kernel;
   KernelMetadata metadata;
   std::size_t cubin_bytes = 0;
@@ -32,8 +34,17 @@ struct DamagedEntry {
   std::string detail;  // path and cause
 };
 
-// All that a cache holds. Entries that are neither kernels nor damaged (records of toolchains) are
-// in the counts alone.
+// An entry where it lies: in a file of its own, or in a layer of the cache, which it may not
+// outlive.
+struct PlacedEntry {
+  StoredEntry stored;
+  const CacheLayer* layer = nullptr;  // null: in the written directory
+
+  CacheLookup read() const { return layer ? layer->read(stored.digest) : read_entry(stored.path); }
+};
+
+// All that a cache holds, its layers too; of a key in several places the first. Entries that are
+// neither kernels nor damaged (records of toolchains) are in the counts alone.
 struct StoredKernels {
   std::vector<StoredKernel> kernels;  // by name, architecture, config, key
   std::vector<DamagedEntry> damaged;  // by key
@@ -54,9 +65,10 @@ bool looks_like_key(std::string_view text);
 // std::runtime_error with the reason for an entry that is damaged.
 StoredKernel find_stored_kernel(const DiskCache& cache, std::string_view prefix);
 
-// All that lies where entries lie, sorted by digest: the files that DiskCache::list() finds and, of
-// 0 bytes, the directories, links and pipes in the place of one, which no lookup would serve.
-std::vector<StoredEntry> list_entry_places(const DiskCache& cache);
+// All that lies where entries lie, sorted by digest, of each digest the first place: the files that
+// DiskCache::list() finds and, of 0 bytes, the directories, links and pipes in the place of one,
+// which no lookup would serve; then what layers hold.
+std::vector<PlacedEntry> list_entry_places(const DiskCache& cache);
 
 // Reads and verifies every entry.
 StoredKernels list_stored_kernels(const DiskCache& cache);

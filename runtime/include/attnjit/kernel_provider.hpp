@@ -71,7 +71,7 @@ struct KernelProviderOptions {
   // The file to which misses are appended, a line of JSON each, for `attnjit warm --from-trace`;
   // empty: none; unset: what $ATTNJIT_MISS_TRACE names. That it cannot be written is told once,
   // through `warn`.
-  std::optional<std::filesystem::path> miss_trace;
+  std::optional<std::filesystem::path> miss_trace = {};
 };
 
 struct ProvidedKernel {
