@@ -15,7 +15,7 @@ pid_t start_attnjit(const std::vector<std::string>& arguments);
 // Its exit code, or minus the signal that ended it.
 int wait_for_attnjit(pid_t child);
 
-// Waits until `happened` or for ten minutes; returns whether it did.
+// Waits until `happened` or for two minutes; returns whether it did.
 bool wait_until(const std::function<bool()>& happened);
 
 }  // namespace attnjit

@@ -58,7 +58,7 @@ void add_report_command(CLI::App& app, CommandAction& action) {
       app.add_subcommand("report", "Write an HTML page of the cache, or of bench runs");
   const auto report = std::make_shared<ReportCommand>();
   command->add_option("runs", report->runs,
-                      "Files made by `attnjit bench … --json` (default: the cache instead)");
+                      "Files made by `attnjit bench --json` (default: the cache instead)");
   add_cache_places(*command, report->places);
   command->callback([&action, report] { action = [report] { return run(*report); }; });
 }
