@@ -44,7 +44,7 @@ KernelJob parse_miss(std::string_view line) {
     throw ConfigJsonError(
         fmt::format("arch = {}: must be a target such as sm_90a", shown_text(job.target.arch)));
   }
-  if (json.at("toolchain") == "") {
+  if (json.at("toolchain").get<std::string>().empty()) {
     job.traced_key.clear();  // formed without a toolchain: nothing is ever stored under it
   }
   return job;

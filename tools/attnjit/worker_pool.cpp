@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -218,9 +219,8 @@ double WorkerPool::seconds_left() const {
       begun += std::min(elapsed.count(), estimate_.milliseconds(*jobs.back()) / 1000);
     }
   }
-  for (auto job = waiting_.rbegin(); job != waiting_.rend(); ++job) {
-    jobs.push_back(&jobs_[*job]);
-  }
+  std::transform(waiting_.rbegin(), waiting_.rend(), std::back_inserter(jobs),
+                 [&](std::size_t job) { return &jobs_[job]; });
   const int workers = static_cast<int>(workers_.size());
   return std::max(0.0, estimate_.seconds(jobs, workers) - begun / std::max(1, workers));
 }
