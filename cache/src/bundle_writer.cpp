@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "atomic_file.hpp"
@@ -26,11 +27,25 @@ void require(const FileOutcome& outcome, const std::filesystem::path& path) {
   }
 }
 
+// A bundle replaces a bundle, and nothing that is no file: renaming over a device or a link would
+// take it away, and a directory would have to go first.
+void require_replaceable(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto type = std::filesystem::symlink_status(path, error).type();
+  if (path.empty() || (type != std::filesystem::file_type::not_found &&
+                       type != std::filesystem::file_type::regular)) {
+    throw BundleError("output = " + path.string() +
+                      ": must be a new file or one to replace, no directory, link or device; fix: "
+                      "name a file");
+  }
+}
+
 }  // namespace
 
 // The index stands before the entries and holds their lengths: everything is read twice, so that
 // only one entry at a time is in memory.
 std::uint64_t write_bundle(const std::filesystem::path& path, std::vector<BundleItem> items) {
+  require_replaceable(path);
   std::sort(items.begin(), items.end(),
             [](const BundleItem& a, const BundleItem& b) { return a.digest < b.digest; });
   std::vector<BundleRow> rows;

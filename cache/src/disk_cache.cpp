@@ -1,5 +1,6 @@
 #include "attnjit/disk_cache.hpp"
 
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -134,7 +135,7 @@ CleanupReport DiskCache::collect_garbage(std::uint64_t max_bytes, CleanupMode mo
                                   {.max_bytes = max_bytes,
                                    .target_bytes = max_bytes,
                                    .now = std::time(nullptr),
-                                   .session_start = state_->session_start,
+                                   .session_start = std::numeric_limits<std::time_t>::max(),
                                    .removes_quarantined = true,
                                    .removes_old_trees = true,
                                    .mode = mode});

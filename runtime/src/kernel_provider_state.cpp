@@ -165,7 +165,7 @@ ProvidedKernel KernelProvider::State::compile_and_publish(const RenderedKernel& 
                           .cubin = std::move(compiled.cubin),
                           .metadata = std::move(metadata),
                           .miss = std::nullopt};
-  publish(provided);
+  provided.is_stored = publish(provided);
   return provided;
 }
 
@@ -182,11 +182,10 @@ void KernelProvider::State::repair_toolchain_record(const ProvidedKernel& provid
 }
 
 // The entry first: a record must not lead to an entry that is not there yet.
-void KernelProvider::State::publish(const ProvidedKernel& provided) {
-  if (cache.put(provided.key, to_json(provided.metadata), provided.cubin)) {
-    cache.put(make_toolchain_record_key(provided.kernel), record_metadata,
-              provided.metadata.toolchain);
-  }
+bool KernelProvider::State::publish(const ProvidedKernel& provided) {
+  return cache.put(provided.key, to_json(provided.metadata), provided.cubin) &&
+         cache.put(make_toolchain_record_key(provided.kernel), record_metadata,
+                   provided.metadata.toolchain);
 }
 
 }  // namespace attnjit

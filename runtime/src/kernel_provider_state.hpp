@@ -78,7 +78,7 @@ struct KernelProvider::State {
   void repair_toolchain_record(const ProvidedKernel& provided);
 
   // Stores entry and toolchain record. What fails costs the next process a compile.
-  void publish(const ProvidedKernel& provided);
+  bool publish(const ProvidedKernel& provided);
 };
 
 }  // namespace attnjit

@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "../cache/scratch_directory.hpp"
 #include "../runtime/sample_kernels.hpp"
 #include "attnjit/config_selection.hpp"
 #include "attnjit/descriptor_json.hpp"
@@ -271,6 +274,82 @@ TEST_CASE("mount prints the setting under which every command finds the layer") 
   REQUIRE(std::system(("sh '" + script + "'").c_str()) == 0);
   const json document = json::parse(read_file(scratch.path() / "stats"));
   CHECK(document.at("layers").at(0).at("entries") == 6);
+}
+
+TEST_CASE("a bundle replaces a file, and no directory, link or pipe") {
+  const TemporaryDirectory directory;
+  const fs::path cache = directory.path() / "cache";
+  fill(cache);
+  const fs::path folder = directory.path() / "folder";
+  fs::create_directory(folder);
+  const fs::path link = directory.path() / "link";
+  fs::create_symlink("elsewhere", link);
+  const fs::path pipe = directory.path() / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  for (const fs::path& output : {folder, link, pipe, fs::path()}) {
+    const auto type = fs::symlink_status(output).type();
+    const CommandOutput refused = run("bundle" + quoted(output), cache);
+    INFO(output.string());
+    CHECK(refused.exit_code == 1);
+    CHECK(holds(refused.err, "output = " + output.string() + ": must be a new file"));
+    CHECK(fs::symlink_status(output).type() == type);
+  }
+  const fs::path file = directory.write("file", "old");
+  CHECK(run("bundle" + quoted(file), cache).exit_code == 0);
+}
+
+TEST_CASE("a bundle of an architecture or kernel that the cache lacks is refused by its name") {
+  const TemporaryDirectory directory;
+  const fs::path cache = directory.path() / "cache";
+  fill(cache);
+  const fs::path output = directory.path() / "out";
+  CHECK(run("bundle --arch h200" + quoted(output), cache).exit_code == 0);
+  for (const char* filter : {"--arch sm_90a,sm_999", "--kernel schedule_decode,nope"}) {
+    const CommandOutput refused = run(fmt::format("bundle {}{}", filter, quoted(output)), cache);
+    CHECK(refused.exit_code == 2);
+    CHECK(holds(refused.err, "the cache has no kernel of it"));
+  }
+}
+
+TEST_CASE("kernels of a mounted bundle are found by their keys") {
+  const TemporaryDirectory directory;
+  const fs::path cache = directory.path() / "cache";
+  fill(cache);
+  const fs::path bundle = directory.path() / "bundle";
+  REQUIRE(run("bundle" + quoted(bundle), cache).exit_code == 0);
+  const std::string key = some_kernel(cache).digest;
+  const test::ScopedVariable layers("ATTNJIT_CACHE_LAYERS", bundle.string());
+  const fs::path empty = directory.path() / "empty";
+  for (const std::string& command :
+       {"res " + key, "res --cached " + key, "show " + key, "diff " + key + " " + key}) {
+    INFO(command);
+    const CommandOutput output = run(command, empty);
+    CHECK(output.exit_code == 0);
+    CHECK(output.err.empty());
+  }
+  CHECK(holds(run("ls", empty).out, "3 kernels in 6 entries"));
+}
+
+TEST_CASE("verify sees what has no place in a cache, and a cache that is not there") {
+  const TemporaryDirectory directory;
+  const fs::path cache = directory.path() / "cache";
+  fill(cache);
+  fs::create_directory(cache / "v1" / "00");
+  fs::create_directory(cache / "v1" / "00" / std::string(30, '0'));
+  const CommandOutput output = run("verify", cache);
+  CHECK(output.exit_code == 1);
+  CHECK(holds(output.out, std::string(30, '0')));
+  const CommandOutput missing = run("verify", directory.path() / "typo");
+  CHECK(missing.exit_code == 2);
+  CHECK(holds(missing.err, "is not there; fix: "));
+}
+
+TEST_CASE("gc to 0 bytes leaves nothing, also of what was just used") {
+  const TemporaryDirectory directory;
+  const fs::path cache = directory.path() / "cache";
+  fill(cache);
+  CHECK(run("gc --max-bytes 0", cache).exit_code == 0);
+  CHECK(DiskCache(cache, nullptr).list().empty());
 }
 
 TEST_CASE("a directory that others can write is not cleaned, repaired or filled") {

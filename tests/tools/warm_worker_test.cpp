@@ -232,6 +232,15 @@ TEST_CASE("process-parallel warm: two workers share the jobs") {
   CHECK(jobs.begin()->second + jobs.rbegin()->second == static_cast<int>(model_kernels));
 }
 
+TEST_CASE("process-parallel warm: a layer that is missing or a bad setting costs a warning alone") {
+  const FakeWarm warm;
+  const ScopedVariable layers("ATTNJIT_CACHE_LAYERS", "/nonexistent");
+  const ScopedVariable bytes("ATTNJIT_CACHE_MAX_BYTES", "abc");
+  const CommandOutput output = warm.run("-j 2");
+  CHECK(output.exit_code == 0);
+  CHECK(holds(output.out, "5 kernels: 5 compiled in "));
+}
+
 TEST_CASE("process-parallel warm: what is cached is found without a worker") {
   const FakeWarm warm;
   CHECK(warm.run().exit_code == 0);

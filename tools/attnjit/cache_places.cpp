@@ -4,9 +4,11 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "attnjit/cache_layer.hpp"
 #include "attnjit/shown_text.hpp"
 #include "command.hpp"
 #include "standard_streams.hpp"
@@ -47,12 +49,25 @@ DiskCache open_cache(const CachePlaces& places) {
   CacheChoice choice;
   choice.directory = places.directory;
   choice.layers = places.layers;
-  return DiskCache(require_directory(resolve_cache_options(choice, warn)), warn);
+  CacheOptions options = require_directory(resolve_cache_options(choice, warn));
+  for (const std::filesystem::path& path : options.layers) {
+    const LayerState state = CacheLayer(path).state();
+    if (state.kind == LayerKind::missing || state.kind == LayerKind::unusable) {
+      warn(fmt::format("layer {} is left out: {}", shown_text(path.string()), state.problem));
+    }
+  }
+  return DiskCache(std::move(options), warn);
 }
 
 void require_trusted(const DiskCache& cache) {
   if (const std::string problem = cache.trust_problem(); !problem.empty()) {
     throw std::runtime_error(problem);
+  }
+}
+
+void require_path(const std::filesystem::path& path, std::string_view what) {
+  if (path.empty()) {
+    throw UsageError(fmt::format("{} is empty; fix: name a bundle or a cache directory", what));
   }
 }
 

@@ -29,6 +29,9 @@ DiskCache open_cache(const CachePlaces& places);
 // write it must not go on without saying so.
 void require_trusted(const DiskCache& cache);
 
+// Throws UsageError for an empty path, which a shell makes of a variable that is not set.
+void require_path(const std::filesystem::path& path, std::string_view what);
+
 // A number of bytes for people: "1.5 MiB".
 std::string mebibytes(std::uint64_t bytes);
 

@@ -71,8 +71,7 @@ void print_text(const CleanupReport& report, const GcCommand& command, const Dis
   print_files(report.evicted, "least recently used entry file");
   print_files(report.temporary, "temporary file");
   print_files(report.quarantined, "damaged entry file");
-  print_result("{} {}{}{}\n", verb,
-               count_of(report.old_trees.size(), "tree of an old format version"),
+  print_result("{} {}{}{}\n", verb, count_of(report.old_trees.size(), "old tree"),
                report.old_trees.empty() ? "" : ": ", fmt::join(report.old_trees, ", "));
   print_result("{}: {} entries, {} left\n", cache.directory()->string(), report.kept_entries,
                mebibytes(report.kept_bytes));

@@ -62,6 +62,7 @@ void import_entry(const CacheLayer& source, const std::string& digest, DiskCache
 }
 
 ExitCode run(const ImportCommand& command) {
+  require_path(command.source, "source");
   const CacheLayer source(fs::absolute(command.source));
   require_usable(source);
   DiskCache cache = open_cache(command.places);

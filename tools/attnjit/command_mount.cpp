@@ -10,6 +10,7 @@
 
 #include "attnjit/cache_layer.hpp"
 #include "attnjit/shown_text.hpp"
+#include "cache_places.hpp"
 #include "command.hpp"
 #include "standard_streams.hpp"
 
@@ -51,6 +52,7 @@ ExitCode run(const MountCommand& command) {
   std::string value;
   Json layers = Json::array();
   for (const fs::path& path : command.layers) {
+    require_path(path, "layer");
     const CacheLayer layer(fs::absolute(path));
     require_usable(layer);
     const std::size_t entries = layer.list().size();

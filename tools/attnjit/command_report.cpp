@@ -1,5 +1,6 @@
 // attnjit report: one self-contained HTML page of a cache or of runs of `attnjit bench`.
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -26,7 +27,9 @@ struct ReportCommand {
 };
 
 std::string read_run(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::error_code ignored;
+  const bool is_directory = std::filesystem::is_directory(path, ignored);
+  std::ifstream file(is_directory ? std::string() : path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (!file) {
     throw UsageError(fmt::format(

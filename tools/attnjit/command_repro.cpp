@@ -32,11 +32,11 @@ struct ReproCommand {
 
 void require_empty(const fs::path& directory) {
   std::error_code ignored;
-  if (fs::exists(directory, ignored) &&
-      (!fs::is_directory(directory, ignored) || !fs::is_empty(directory, ignored))) {
-    throw UsageError(
-        fmt::format("out = {}: is there and not an empty directory; fix: name a new one",
-                    shown_text(directory.string())));
+  if (directory.empty() ||
+      (fs::exists(directory, ignored) &&
+       (!fs::is_directory(directory, ignored) || !fs::is_empty(directory, ignored)))) {
+    throw UsageError(fmt::format("out = {}: must be a new or an empty directory; fix: name one",
+                                 shown_text(directory.string())));
   }
 }
 

@@ -5,16 +5,19 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "attnjit/shown_text.hpp"
 #include "cache_places.hpp"
 #include "command.hpp"
 #include "entry_check.hpp"
 #include "plan_comparison.hpp"
 #include "standard_streams.hpp"
+#include "stored_kernel.hpp"
 #include "text_table.hpp"
 
 namespace attnjit {
@@ -56,10 +59,28 @@ bool verify_entry(const StoredEntry& entry, const CacheLookup& lookup, Verificat
   return !checked.problem.empty();
 }
 
+// A directory of the cache that cannot be listed hides what is in it.
+void verify_readable(const fs::path& directory, Verification& verification) {
+  std::error_code error;
+  for (fs::directory_iterator each(directory, error), end; !error && each != end;
+       each.increment(error)) {
+    std::error_code inner;
+    if (each->symlink_status(inner).type() == fs::file_type::directory) {
+      verify_readable(each->path(), verification);
+    }
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    verification.bad.push_back(
+        {directory.string(), "", "cannot be listed: " + error.message(), false});
+  }
+}
+
 void verify_directory(const DiskCache& cache, bool repairs, Verification& verification) {
-  for (const StoredEntry& entry : cache.list()) {
-    if (verify_entry(entry, read_entry(entry.path), verification) && repairs) {
-      verification.bad.back().is_repaired = cache.quarantine(entry);
+  verify_readable(*cache.directory(), verification);
+  for (const PlacedEntry& entry : list_entry_places(cache)) {
+    if (entry.layer == nullptr && verify_entry(entry.stored, entry.read(), verification) &&
+        repairs) {
+      verification.bad.back().is_repaired = cache.quarantine(entry.stored);
     }
   }
 }
@@ -134,6 +155,10 @@ bool is_good(const Verification& verification) {
 
 ExitCode run(const VerifyCommand& command) {
   const DiskCache cache = open_cache(command.places);
+  if (!command.places.directory.empty() && !fs::exists(*cache.directory())) {
+    throw UsageError(fmt::format("--cache-dir = {}: is not there; fix: name the cache to verify",
+                                 shown_text(cache.directory()->string())));
+  }
   if (command.repairs) {
     require_trusted(cache);
   }

@@ -87,7 +87,7 @@ std::string ptx_of(const KernelSource& source, const KernelProviderOptions& opti
 KernelBinary binary_of(const KernelSource& source, KernelProvider& provider) {
   if (!source.key.empty()) {
     const StoredKernel stored = find_stored_kernel(provider.cache(), source.key);
-    CacheLookup lookup = read_entry(stored.path);
+    CacheLookup lookup = provider.cache().find({stored.key_text, stored.digest});
     if (!lookup.entry) {
       throw std::runtime_error(
           fmt::format("key = {}: its entry has gone meanwhile ({}); fix: run "

@@ -30,6 +30,10 @@ using nlohmann::json;
 }
 
 json read_document(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    refuse(path, "is a directory");
+  }
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file) {
@@ -58,11 +62,10 @@ void look_for(KernelProvider& provider, const KernelConfig& config, const Target
     return;
   }
   comparison.wanted += 1;
-  try {
-    provider.provide(kernel);
-  } catch (const MissingKernelError& error) {
-    comparison.missing.push_back({describe(config), target.arch, error.key_digest(),
-                                  std::string(to_string(error.reason()))});
+  const KernelLookup lookup = provider.look_up(kernel);
+  if (!lookup.provided) {
+    comparison.missing.push_back(
+        {describe(config), target.arch, lookup.key.digest, std::string(to_string(lookup.reason))});
   }
 }
 

@@ -68,8 +68,9 @@ class Answers {
   std::FILE* out_;
 };
 
+// `warning` is the last that the cache gave: why it could not take a kernel.
 WarmedKernel make(KernelProvider& provider, const KernelJob& job, Recompile recompile,
-                  const Answers& answers) {
+                  const Answers& answers, const std::string& warning) {
   const RenderedKernel kernel = render(job.config, job.target, provider.templates());
   const bool all = recompile == Recompile::all;
   if (all) {
@@ -77,18 +78,20 @@ WarmedKernel make(KernelProvider& provider, const KernelJob& job, Recompile reco
   }
   ProvidedKernel provided = all ? provider.recompile(kernel) : provider.provide(kernel);
   const bool compiled = all || provided.miss.has_value();
-  return {.state = compiled ? WarmState::compiled : WarmState::cached,
+  return {.state = !provided.is_stored ? WarmState::not_stored
+                   : compiled          ? WarmState::compiled
+                                       : WarmState::cached,
           .key = std::move(provided.key.digest),
           .metadata = std::move(provided.metadata),
           .cubin_bytes = provided.cubin.size(),
           .miss = provided.miss,
-          .problem = ""};
+          .problem = provided.is_stored ? "" : warning};
 }
 
 WarmedKernel try_to_make(KernelProvider& provider, const KernelJob& job, Recompile recompile,
-                         const Answers& answers) {
+                         const Answers& answers, const std::string& warning) {
   try {
-    return make(provider, job, recompile, answers);
+    return make(provider, job, recompile, answers, warning);
   } catch (const CompileError& error) {
     return failed_kernel(WarmState::compile_failed, error.what());
   } catch (const ToolchainError& error) {
@@ -108,10 +111,10 @@ ExitCode run_warm_worker(const WarmWorkerSettings& settings) {
   limit_memory(settings.memory_limit_bytes);
   const Answers answers(take_standard_output());
   end_with_input();
-  std::string cache_problem;
+  std::string last_warning;
   KernelProviderOptions options = settings.provider;
   options.miss_trace = std::filesystem::path();  // warming is no use of the cache
-  options.warn = [&](std::string_view warning) { cache_problem = warning; };
+  options.warn = [&](std::string_view warning) { last_warning = warning; };
   options.on_miss = [&](const MissEvent&) { answers.send(WorkerEventKind::compiling); };
   options.on_wait = [&](std::string_view message) {
     answers.send({.kind = WorkerEventKind::waiting, .message = std::string(message), .kernel = {}});
@@ -120,11 +123,7 @@ ExitCode run_warm_worker(const WarmWorkerSettings& settings) {
   answers.send(WorkerEventKind::ready);
   for (std::string line; std::getline(std::cin, line);) {
     WorkerEvent done{.kind = WorkerEventKind::done, .message = "", .kernel = {}};
-    done.kernel = try_to_make(provider, parse_job(line), settings.recompile, answers);
-    if (!cache_problem.empty()) {
-      done.kernel.state = WarmState::not_stored;
-      done.kernel.problem = cache_problem;
-    }
+    done.kernel = try_to_make(provider, parse_job(line), settings.recompile, answers, last_warning);
     answers.send(done);
   }
   return ExitCode::succeeded;

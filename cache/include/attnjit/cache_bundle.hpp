@@ -26,7 +26,7 @@ struct BundleItem {
 
 // Writes the entries, sorted by digest, into `path`: in one step, in place of a file that was
 // there, mode 0644. Returns the bytes of the file. Throws BundleError, also for an entry that is
-// damaged and for a digest that comes twice.
+// damaged, for a digest that comes twice, and for a path of what is no regular file.
 std::uint64_t write_bundle(const std::filesystem::path& path, std::vector<BundleItem> items);
 
 }  // namespace attnjit

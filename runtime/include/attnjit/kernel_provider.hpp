@@ -80,6 +80,7 @@ struct ProvidedKernel {
   std::string cubin;
   KernelMetadata metadata;
   std::optional<MissReason> miss;  // set if provide had to compile it
+  bool is_stored = true;           // false: compiled, and the cache could not take it
 };
 
 // What the cache says of a kernel.
