@@ -155,7 +155,9 @@ bool is_good(const Verification& verification) {
 
 ExitCode run(const VerifyCommand& command) {
   const DiskCache cache = open_cache(command.places);
-  if (!command.places.directory.empty() && !fs::exists(*cache.directory())) {
+  // With layers or a plan there is more to look at, and a directory may be made later.
+  const bool is_all = command.plan.empty() && cache.layers().empty();
+  if (is_all && !command.places.directory.empty() && !fs::exists(*cache.directory())) {
     throw UsageError(fmt::format("--cache-dir = {}: is not there; fix: name the cache to verify",
                                  shown_text(cache.directory()->string())));
   }
