@@ -64,7 +64,8 @@ TEST_CASE("a directory that cannot be written, or is a file, is refused by name"
   const std::string file = directory.write("file", "");
   const CommandOutput output = run_attnjit("repro '{}' --out '" + file + "'");
   CHECK(output.exit_code == 2);
-  CHECK(holds(output.err, "not an empty directory"));
+  CHECK(holds(output.err, "must be a new or an empty directory"));
+  CHECK(run_attnjit("repro '{}' --out ''").exit_code == 2);
   CHECK(run_attnjit("repro '{}' --out /proc/nothing/here").exit_code == 1);
 }
 
