@@ -21,7 +21,7 @@ bool says_more(MissReason reason) {
 }
 
 // The misses of all places so far, and one more.
-void add_miss(CacheLookup& sum, CacheLookup next) {
+void add_miss(CacheLookup& sum, const CacheLookup& next) {
   if (says_more(next.reason) && !says_more(sum.reason)) {
     sum.reason = next.reason;
   }
@@ -108,7 +108,7 @@ CacheLookup DiskCache::State::find(const CacheKey& key) {
     if (next.entry) {
       return next;
     }
-    add_miss(lookup, std::move(next));
+    add_miss(lookup, next);
   }
   return lookup;
 }

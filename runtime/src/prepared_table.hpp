@@ -62,7 +62,7 @@ class PreparedTable {
   };
 
   struct Hash {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the standard's name
     template <typename AnyKey>
     std::size_t operator()(const AnyKey& key) const {
       return hash_of(key.descriptor) + static_cast<std::size_t>(key.device);
@@ -70,7 +70,7 @@ class PreparedTable {
   };
 
   struct Equal {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the standard's name
     template <typename Left, typename Right>
     bool operator()(const Left& left, const Right& right) const {
       return left.device == right.device && left.descriptor == right.descriptor;

@@ -99,7 +99,7 @@ fs::path find_on_path(const std::string& name) {
   std::string_view rest = variable != nullptr ? variable : "";
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find(':'), rest.size());
-    const fs::path candidate = fs::path(rest.substr(0, end)) / name;
+    fs::path candidate = fs::path(rest.substr(0, end)) / name;
     std::error_code ignored;
     if (end > 0 && fs::is_regular_file(candidate, ignored) &&
         access(candidate.c_str(), X_OK) == 0) {

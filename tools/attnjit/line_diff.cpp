@@ -49,14 +49,15 @@ Trace search(const Lines& left, const Lines& right) {
   const int m = static_cast<int>(right.size());
   Trace trace;
   for (int edits = 0; edits <= std::min(n + m, most_edits); ++edits) {
-    std::vector<int> reach(static_cast<std::size_t>(2 * edits + 1), 0);
+    std::vector<int> reach(2 * static_cast<std::size_t>(edits) + 1, 0);
     for (int diagonal = -edits; diagonal <= edits; diagonal += 2) {
       int x = edits == 0 ? 0 : reach_before(trace.back(), edits, diagonal);
       while (x < n && x - diagonal < m && x - diagonal >= 0 &&
              left[static_cast<std::size_t>(x)] == right[static_cast<std::size_t>(x - diagonal)]) {
         ++x;
       }
-      reach[static_cast<std::size_t>(diagonal + edits)] = x;
+      const int place = diagonal + edits;
+      reach[static_cast<std::size_t>(place)] = x;
       if (x >= n && x - diagonal >= m) {
         trace.push_back(std::move(reach));
         return trace;

@@ -15,7 +15,7 @@ extern const std::span<const EmbeddedFile> embedded_report;
 
 namespace {
 
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 std::string_view part(std::string_view name) {
   const auto file = std::find_if(embedded_report.begin(), embedded_report.end(),
@@ -28,7 +28,7 @@ std::string_view part(std::string_view name) {
 
 // Text of a script element ends at the first "</script", and "<!--" begins a comment in it: neither
 // can be written without this character.
-std::string script_text(const json& data) {
+std::string script_text(const Json& data) {
   const std::string text = to_line(data);
   std::string escaped;
   escaped.reserve(text.size());
@@ -44,7 +44,7 @@ std::string script_text(const json& data) {
 
 }  // namespace
 
-std::string report_page(const json& data) {
+std::string report_page(const Json& data) {
   std::string_view rest = part("page.html");
   const std::pair<std::string_view, std::string> parts[] = {
       {"{{style}}", std::string(part("page.css"))},

@@ -170,12 +170,13 @@ std::vector<PlacedEntry> list_entry_places(const DiskCache& cache) {
       entries.push_back({std::move(entry), &layer});
     }
   }
-  const auto digest = [](const PlacedEntry& entry) -> const std::string& {
-    return entry.stored.digest;
+  std::stable_sort(entries.begin(), entries.end(), [](const PlacedEntry& a, const PlacedEntry& b) {
+    return a.stored.digest < b.stored.digest;
+  });
+  const auto is_same = [](const PlacedEntry& a, const PlacedEntry& b) {
+    return a.stored.digest == b.stored.digest;
   };
-  std::ranges::stable_sort(entries, {}, digest);
-  const auto repeated = std::ranges::unique(entries, {}, digest);
-  entries.erase(repeated.begin(), repeated.end());
+  entries.erase(std::unique(entries.begin(), entries.end(), is_same), entries.end());
   return entries;
 }
 

@@ -4,10 +4,10 @@
 
 namespace attnjit {
 
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
-json to_json(const StoredKernel& stored) {
-  json kernel = {{"key", stored.digest},
+Json to_json(const StoredKernel& stored) {
+  Json kernel = {{"key", stored.digest},
                  {"name", stored.metadata.name},
                  {"arch", stored.metadata.arch},
                  {"config", config_json(stored.metadata.config)},
@@ -18,8 +18,8 @@ json to_json(const StoredKernel& stored) {
   return kernel;
 }
 
-json to_json(const std::vector<DamagedEntry>& damaged) {
-  json entries = json::array();
+Json to_json(const std::vector<DamagedEntry>& damaged) {
+  Json entries = Json::array();
   for (const DamagedEntry& entry : damaged) {
     entries.push_back(
         {{"key", entry.digest}, {"reason", to_string(entry.reason)}, {"detail", entry.detail}});
