@@ -1,4 +1,4 @@
-// Listing of the files in a cache directory's tree of entries. Private; thread-safe.
+// Listing of what lies in a cache directory's tree of entries. Private; thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,8 @@ void for_each_file(
     const std::filesystem::path& directory,
     const std::function<void(const std::filesystem::path& shard, const std::string& name)>& visit);
 
-// Every entry file, sorted by digest; unverified.
+// All that lies where an entry lies, sorted by digest; unverified. A directory, link or pipe in the
+// place of a file has 0 bytes.
 std::vector<StoredEntry> list_entries(const std::filesystem::path& directory);
 
 }  // namespace attnjit

@@ -203,8 +203,6 @@ TEST_CASE("list finds every entry in order of digest and nothing else") {
   test::write_text(shard / "README", "foreign");
   test::write_text(shard / std::string(30, 'A'), "capital letters");
   test::write_text(shard / std::string(31, 'a'), "one digit too many");
-  fs::create_directory(shard / std::string(30, 'b'));
-  fs::create_symlink(shard / "README", shard / std::string(30, 'c'));
   test::write_text(tree / std::string(30, 'd'), "not in a shard");
   fs::create_directories(tree / "xyz");
   test::write_text(tree / "xyz" / std::string(30, 'e'), "not a shard");
@@ -217,6 +215,21 @@ TEST_CASE("list finds every entry in order of digest and nothing else") {
     CHECK(entries[i].bytes == fs::file_size(entries[i].path));
     const CacheLookup lookup = read_entry(entries[i].path);
     CHECK((lookup.entry && lookup.entry->payload == "cubin"));
+  }
+}
+
+TEST_CASE("list names what is no file in an entry's place, and it reads as a miss") {
+  const ScratchDirectory scratch;
+  const fs::path shard = scratch.path() / "v1" / "00";
+  fs::create_directories(shard / std::string(30, 'b'));
+  fs::create_symlink("elsewhere", shard / std::string(30, 'c'));
+  const std::vector<StoredEntry> entries = DiskCache(scratch.path(), no_warning).list();
+  REQUIRE(entries.size() == 2);
+  CHECK(entries[0].digest == "00" + std::string(30, 'b'));
+  CHECK(entries[1].digest == "00" + std::string(30, 'c'));
+  for (const StoredEntry& entry : entries) {
+    CHECK(entry.bytes == 0);
+    CHECK(read_entry(entry.path).reason == MissReason::unreadable);
   }
 }
 

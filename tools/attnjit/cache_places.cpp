@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "attnjit/cache_layer.hpp"
 #include "attnjit/shown_text.hpp"
 #include "command.hpp"
 #include "standard_streams.hpp"
@@ -57,6 +56,15 @@ DiskCache open_cache(const CachePlaces& places) {
     }
   }
   return DiskCache(std::move(options), warn);
+}
+
+std::vector<CacheLayer> all_layers(const DiskCache& cache) {
+  std::vector<CacheLayer> layers;
+  layers.emplace_back(*cache.directory());
+  for (const std::filesystem::path& path : cache.options().layers) {
+    layers.emplace_back(path);
+  }
+  return layers;
 }
 
 void require_trusted(const DiskCache& cache) {

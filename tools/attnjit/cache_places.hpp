@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "attnjit/cache_layer.hpp"
 #include "attnjit/disk_cache.hpp"
 
 namespace CLI {
@@ -24,6 +25,9 @@ void add_cache_places(CLI::App& command, CachePlaces& places);
 // The cache of these places, its warnings on standard error. Throws UsageError where no directory
 // is named or what is named is none.
 DiskCache open_cache(const CachePlaces& places);
+
+// The written directory and the layers, all read alike. `cache` has a directory.
+std::vector<CacheLayer> all_layers(const DiskCache& cache);
 
 // Throws std::runtime_error with the way out if the directory is not trusted: a command that would
 // write it must not go on without saying so.

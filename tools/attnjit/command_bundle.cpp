@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "bundle_selection.hpp"
 #include "cache_places.hpp"
 #include "command.hpp"
+#include "json_document.hpp"
 #include "standard_streams.hpp"
 #include "stored_kernel.hpp"
 #include "text_table.hpp"
@@ -29,16 +31,6 @@ struct BundleCommand {
   BundleFilter filter;
   bool as_json = false;
 };
-
-// The written directory and the layers, all read alike.
-std::vector<CacheLayer> layers_of(const DiskCache& cache) {
-  std::vector<CacheLayer> layers;
-  layers.emplace_back(*cache.directory());
-  for (const fs::path& path : cache.options().layers) {
-    layers.emplace_back(path);
-  }
-  return layers;
-}
 
 // Cards stand for their architectures. What nothing in the cache matches would be left out of the
 // bundle without a word.
@@ -68,21 +60,19 @@ BundleFilter resolve_filter(BundleFilter filter, const DiskCache& cache) {
 
 void print_json(const BundleCommand& command, const BundleSelection& selection,
                 std::uint64_t bytes) {
-  const Json document = {{"schema", 1},
-                         {"command", "bundle"},
-                         {"bundle", command.output.string()},
-                         {"kernels", selection.kernels},
-                         {"entries", selection.items.size()},
-                         {"bytes", bytes},
-                         {"left_out", selection.left_out}};
-  // Paths may hold bytes that are no UTF-8.
-  print_result("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+  Json document = {{"schema", 1}, {"command", "bundle"}};
+  set_path(document, "bundle", command.output);
+  document.update({{"kernels", selection.kernels},
+                   {"entries", selection.items.size()},
+                   {"bytes", bytes},
+                   {"left_out", selection.left_out}});
+  print_result("{}\n", to_line(std::move(document)));
 }
 
 ExitCode run(const BundleCommand& command) {
   const DiskCache cache = open_cache(command.places);
   require_trusted(cache);
-  const std::vector<CacheLayer> layers = layers_of(cache);
+  const std::vector<CacheLayer> layers = all_layers(cache);
   const BundleSelection selection =
       select_for_bundle(layers, resolve_filter(command.filter, cache));
   for (const std::string& bad : selection.left_out) {

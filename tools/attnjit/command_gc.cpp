@@ -3,6 +3,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +12,7 @@
 #include "attnjit/shown_text.hpp"
 #include "cache_places.hpp"
 #include "command.hpp"
+#include "json_document.hpp"
 #include "standard_streams.hpp"
 #include "text_table.hpp"
 
@@ -49,18 +51,16 @@ Json to_json(const RemovedFiles& files) {
 }
 
 void print_json(const CleanupReport& report, const GcCommand& command, const DiskCache& cache) {
-  const Json document = {{"schema", 1},
-                         {"command", "gc"},
-                         {"cache_directory", cache.directory()->string()},
-                         {"dry_run", command.is_dry_run},
-                         {"evicted", to_json(report.evicted)},
-                         {"temporary", to_json(report.temporary)},
-                         {"quarantined", to_json(report.quarantined)},
-                         {"old_trees", report.old_trees},
-                         {"kept_entries", report.kept_entries},
-                         {"kept_bytes", report.kept_bytes}};
-  // Paths may hold bytes that are no UTF-8.
-  print_result("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+  Json document = {{"schema", 1}, {"command", "gc"}};
+  set_path(document, "cache_directory", *cache.directory());
+  document.update({{"dry_run", command.is_dry_run},
+                   {"evicted", to_json(report.evicted)},
+                   {"temporary", to_json(report.temporary)},
+                   {"quarantined", to_json(report.quarantined)},
+                   {"old_trees", report.old_trees},
+                   {"kept_entries", report.kept_entries},
+                   {"kept_bytes", report.kept_bytes}});
+  print_result("{}\n", to_line(std::move(document)));
 }
 
 void print_text(const CleanupReport& report, const GcCommand& command, const DiskCache& cache) {

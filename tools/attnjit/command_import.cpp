@@ -3,6 +3,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "cache_places.hpp"
 #include "command.hpp"
 #include "entry_check.hpp"
+#include "json_document.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
@@ -75,15 +77,11 @@ ExitCode run(const ImportCommand& command) {
     print_message("attnjit: not imported: {}\n", bad);
   }
   if (command.as_json) {
-    const Json document = {{"schema", 1},
-                           {"command", "import"},
-                           {"source", source.path().string()},
-                           {"cache_directory", cache.directory()->string()},
-                           {"added", counts.added},
-                           {"present", counts.present},
-                           {"bad", counts.bad}};
-    // Paths may hold bytes that are no UTF-8.
-    print_result("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+    Json document = {{"schema", 1}, {"command", "import"}};
+    set_path(document, "source", source.path());
+    set_path(document, "cache_directory", *cache.directory());
+    document.update({{"added", counts.added}, {"present", counts.present}, {"bad", counts.bad}});
+    print_result("{}\n", to_line(std::move(document)));
   } else {
     print_result("{}: {} entries added, {} there already, {} bad\n", cache.directory()->string(),
                  counts.added, counts.present, counts.bad.size());

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "attnjit/shown_text.hpp"
 #include "cache_places.hpp"
 #include "command.hpp"
+#include "json_document.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
@@ -57,19 +59,21 @@ ExitCode run(const MountCommand& command) {
     require_usable(layer);
     const std::size_t entries = layer.list().size();
     value += (value.empty() ? "" : ":") + layer.path().string();
-    layers.push_back({{"path", layer.path().string()},
-                      {"kind", to_string(layer.state().kind)},
-                      {"entries", entries}});
+    Json mounted;
+    set_path(mounted, "path", layer.path());
+    mounted.update({{"kind", to_string(layer.state().kind)}, {"entries", entries}});
+    layers.push_back(std::move(mounted));
     print_message("attnjit: {}: {}, {} entries\n", layer.path().string(),
                   to_string(layer.state().kind), entries);
   }
   if (command.as_json) {
-    const Json document = {{"schema", 1},
-                           {"command", "mount"},
-                           {"layers", layers},
-                           {"environment", {{"ATTNJIT_CACHE_LAYERS", value}}}};
-    // Paths may hold bytes that are no UTF-8.
-    print_result("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+    Json environment;
+    set_path(environment, "ATTNJIT_CACHE_LAYERS", value);
+    Json document = {{"schema", 1},
+                     {"command", "mount"},
+                     {"layers", std::move(layers)},
+                     {"environment", std::move(environment)}};
+    print_result("{}\n", to_line(std::move(document)));
   } else {
     print_result("export ATTNJIT_CACHE_LAYERS={}\n", shell_quoted(value));
   }

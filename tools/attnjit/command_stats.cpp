@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "attnjit/cache_statistics.hpp"
 #include "cache_places.hpp"
 #include "command.hpp"
+#include "json_document.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
@@ -90,11 +92,13 @@ Json places_json(const DiskCache& cache) {
   for (const CacheLayer& layer : cache.layers()) {
     const LayerState state = layer.state();
     const Holding held = hold(layer.list());
-    layers.push_back({{"path", layer.path().string()},
-                      {"kind", to_string(state.kind)},
-                      {"entries", held.entries},
-                      {"bytes", held.bytes},
-                      {"problem", state.problem}});
+    Json mounted;
+    set_path(mounted, "path", layer.path());
+    mounted.update({{"kind", to_string(state.kind)},
+                    {"entries", held.entries},
+                    {"bytes", held.bytes},
+                    {"problem", state.problem}});
+    layers.push_back(std::move(mounted));
   }
   return layers;
 }
@@ -105,26 +109,24 @@ void print_json(const DiskCache& cache, const CacheStatistics& statistics) {
     misses[std::string(to_string(miss_reasons[i]))] = statistics.misses[i];
   }
   const Holding own = hold(cache.list());
-  const Json document = {{"schema", 1},
-                         {"command", "stats"},
-                         {"cache_directory", cache.directory()->string()},
-                         {"problem", cache.trust_problem()},
-                         {"entries", own.entries},
-                         {"bytes", own.bytes},
-                         {"max_bytes", cache.options().max_bytes},
-                         {"layers", places_json(cache)},
-                         {"processes", statistics.records},
-                         {"hits", statistics.hits},
-                         {"misses", misses},
-                         {"puts", statistics.puts},
-                         {"failed_puts", statistics.failed_puts},
-                         {"evictions", statistics.evictions},
-                         {"quarantined", statistics.quarantined},
-                         {"bytes_read", statistics.bytes_read},
-                         {"bytes_written", statistics.bytes_written},
-                         {"compile_seconds_saved", saved_seconds(statistics)}};
-  // Paths may hold bytes that are no UTF-8.
-  print_result("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+  Json document = {{"schema", 1}, {"command", "stats"}};
+  set_path(document, "cache_directory", *cache.directory());
+  document.update({{"problem", cache.trust_problem()},
+                   {"entries", own.entries},
+                   {"bytes", own.bytes},
+                   {"max_bytes", cache.options().max_bytes},
+                   {"layers", places_json(cache)},
+                   {"processes", statistics.records},
+                   {"hits", statistics.hits},
+                   {"misses", misses},
+                   {"puts", statistics.puts},
+                   {"failed_puts", statistics.failed_puts},
+                   {"evictions", statistics.evictions},
+                   {"quarantined", statistics.quarantined},
+                   {"bytes_read", statistics.bytes_read},
+                   {"bytes_written", statistics.bytes_written},
+                   {"compile_seconds_saved", saved_seconds(statistics)}});
+  print_result("{}\n", to_line(std::move(document)));
 }
 
 ExitCode run(const StatsCommand& command) {

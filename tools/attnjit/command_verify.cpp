@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,9 +16,9 @@
 #include "cache_places.hpp"
 #include "command.hpp"
 #include "entry_check.hpp"
+#include "json_document.hpp"
 #include "plan_comparison.hpp"
 #include "standard_streams.hpp"
-#include "stored_kernel.hpp"
 #include "text_table.hpp"
 
 namespace attnjit {
@@ -77,10 +78,9 @@ void verify_readable(const fs::path& directory, Verification& verification) {
 
 void verify_directory(const DiskCache& cache, bool repairs, Verification& verification) {
   verify_readable(*cache.directory(), verification);
-  for (const PlacedEntry& entry : list_entry_places(cache)) {
-    if (entry.layer == nullptr && verify_entry(entry.stored, entry.read(), verification) &&
-        repairs) {
-      verification.bad.back().is_repaired = cache.quarantine(entry.stored);
+  for (const StoredEntry& entry : cache.list()) {
+    if (verify_entry(entry, read_entry(entry.path), verification) && repairs) {
+      verification.bad.back().is_repaired = cache.quarantine(entry);
     }
   }
 }
@@ -131,17 +131,15 @@ void print_json(const Verification& verification, const DiskCache& cache) {
                    {"problem", entry.problem},
                    {"repaired", entry.is_repaired}});
   }
-  Json document = {{"schema", 1},
-                   {"command", "verify"},
-                   {"cache_directory", cache.directory()->string()},
-                   {"entries", verification.entries},
+  Json document = {{"schema", 1}, {"command", "verify"}};
+  set_path(document, "cache_directory", *cache.directory());
+  document.update({{"entries", verification.entries},
                    {"kernels", verification.kernels},
-                   {"bad", bad}};
+                   {"bad", std::move(bad)}});
   if (verification.plan) {
     document["against"] = plan_json(*verification.plan);
   }
-  // Paths may hold bytes that are no UTF-8.
-  print_result("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+  print_result("{}\n", to_line(std::move(document)));
 }
 
 bool is_good(const Verification& verification) {

@@ -106,11 +106,7 @@ std::string reason_of_miss(const std::vector<CacheLayer>& layers, const std::str
 PlanComparison compare_keys(const CachePlaces& places, const json& kernels) {
   PlanComparison comparison;
   const DiskCache cache = open_cache(places);
-  std::vector<CacheLayer> layers;
-  layers.emplace_back(*cache.directory());
-  for (const std::filesystem::path& path : cache.options().layers) {
-    layers.emplace_back(path);
-  }
+  const std::vector<CacheLayer> layers = all_layers(cache);
   constexpr std::string_view hex_digits = "0123456789abcdef";
   for (const json& kernel : kernels) {
     comparison.wanted += 1;

@@ -14,12 +14,8 @@
 namespace attnjit {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::size_t fewest_key_digits = 6;
 constexpr std::size_t digest_digits = 32;
-constexpr std::size_t shard_digits = 2;   // that name the directory of an entry's file
-constexpr const char* entry_tree = "v1";  // cache/README.md, "Layout"
 constexpr std::size_t most_near_keys = 5;
 constexpr std::size_t near_distance = 2;  // edits
 
@@ -58,26 +54,6 @@ std::optional<StoredKernel> parse_stored_kernel(const StoredEntry& stored, Cache
                       .kernel = std::move(*kernel),
                       .metadata = std::move(*metadata),
                       .cubin_bytes = lookup.entry->payload.size()};
-}
-
-bool is_hex(std::string_view text, std::size_t digits) {
-  return text.size() == digits && std::all_of(text.begin(), text.end(), [](unsigned char digit) {
-           return std::isxdigit(digit) != 0 && std::isupper(digit) == 0;
-         });
-}
-
-// Directories, links and pipes in `shard` that are called as an entry's file is.
-void append_misplaced(const fs::path& shard, std::vector<PlacedEntry>& entries) {
-  std::error_code error;
-  for (fs::directory_iterator each(shard, error), end; !error && each != end;
-       each.increment(error)) {
-    const std::string name = each->path().filename().string();
-    std::error_code ignored;
-    if (is_hex(name, digest_digits - shard_digits) &&
-        each->symlink_status(ignored).type() != fs::file_type::regular) {
-      entries.push_back({{shard.filename().string() + name, each->path(), 0}, nullptr});
-    }
-  }
 }
 
 // "  <digest>  <kernel>, <arch>" for each kernel among `entries`, at most `limit` of them.
@@ -156,14 +132,6 @@ std::vector<PlacedEntry> list_entry_places(const DiskCache& cache) {
   std::vector<PlacedEntry> entries;
   for (StoredEntry& entry : cache.list()) {
     entries.push_back({std::move(entry), nullptr});
-  }
-  std::error_code error;
-  const fs::path tree = cache.directory().value_or(fs::path()) / entry_tree;
-  for (fs::directory_iterator shard(tree, error), end; cache.directory() && !error && shard != end;
-       shard.increment(error)) {
-    if (is_hex(shard->path().filename().string(), shard_digits)) {
-      append_misplaced(shard->path(), entries);
-    }
   }
   for (const CacheLayer& layer : cache.layers()) {
     for (StoredEntry& entry : layer.list()) {

@@ -65,9 +65,8 @@ bool looks_like_key(std::string_view text);
 // std::runtime_error with the reason for an entry that is damaged.
 StoredKernel find_stored_kernel(const DiskCache& cache, std::string_view prefix);
 
-// All that lies where entries lie, sorted by digest, of each digest the first place: the files that
-// DiskCache::list() finds and, of 0 bytes, the directories, links and pipes in the place of one,
-// which no lookup would serve; then what layers hold.
+// What DiskCache::list() finds, then what layers hold, sorted by digest; of each digest the first
+// place.
 std::vector<PlacedEntry> list_entry_places(const DiskCache& cache);
 
 // Reads and verifies every entry.

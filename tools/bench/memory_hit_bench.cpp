@@ -7,33 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <new>
 #include <thread>
 #include <vector>
 
+#include "allocation_count.hpp"
 #include "prepared_table.hpp"
-
-namespace {
-
-std::atomic<long> allocations = 0;
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) {
-    return memory;
-  }
-  throw std::bad_alloc();
-}
-
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace attnjit {
 namespace {
@@ -84,9 +62,9 @@ void run() {
     table.add(descriptor, 0, std::make_shared<int>(0));
   }
   std::printf("%-28s %10s %10s %10s\n", "a hit, nanoseconds", "median", "min", "p99");
-  const long before = allocations;
+  const long before = allocation_count();
   const std::vector<double> alone = measure(table, descriptors);
-  const long allocated = allocations - before - 1;  // one is that of the results
+  const long allocated = allocation_count() - before - 1;  // one is that of the results
   print("one thread", alone);
   std::atomic<bool> stop = false;
   std::jthread other([&] {

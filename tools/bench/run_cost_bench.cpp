@@ -4,15 +4,14 @@
 //   attnjit_run_cost_bench [CUDA ordinal, default 0]
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <functional>
-#include <new>
 #include <vector>
 
+#include "allocation_count.hpp"
 #include "attnjit/attention_runtime.hpp"
 #include "attnjit/device_memory.hpp"
 #include "attnjit/paged_decode.hpp"
@@ -21,28 +20,6 @@
 #include "decode_problem.hpp"
 #include "decode_suite.hpp"
 #include "driver.hpp"
-
-namespace {
-
-std::atomic<long> allocations = 0;
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) {
-    return memory;
-  }
-  throw std::bad_alloc();
-}
-
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace attnjit {
 namespace {
@@ -99,9 +76,9 @@ void measure_heads(AttentionRuntime& runtime, int device, int num_q_heads) {
   const double bare = measure_bare_launch(check_kernels.fill_random, stream);
   const auto report = [&](const char* what, int launches) {
     run();  // whatever is done once
-    const long before = allocations;
+    const long before = allocation_count();
     run();
-    const long allocated = allocations - before;
+    const long allocated = allocation_count() - before;
     const double cost = measure(stream, run);
     std::printf("%5d  %-36s %8.2f %12.2f %12.2f %12ld\n", num_q_heads, what, cost, bare * launches,
                 cost - bare * launches, allocated);

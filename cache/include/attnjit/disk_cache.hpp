@@ -69,7 +69,8 @@ class DiskCache {
   // what is on disk.
   KeyLock lock(const CacheKey& key, const LockPatience& patience) const;
 
-  // Every entry file of the written directory, sorted by digest; unverified. Reading one:
+  // All that lies where an entry of the written directory lies, sorted by digest; unverified. A
+  // directory, link or pipe in the place of a file has 0 bytes, and reads as a miss. Reading one:
   // read_entry(path).
   std::vector<StoredEntry> list() const;
 
