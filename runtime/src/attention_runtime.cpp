@@ -83,6 +83,25 @@ KernelProvider& AttentionRuntime::provider() {
   return state_->provider;
 }
 
+bool AttentionRuntime::is_ready(const AttentionDescriptor& descriptor, int device) const {
+  switch (descriptor.operation) {
+    case Operation::decode:
+      return state_->decodes.find(descriptor, device) != nullptr;
+    case Operation::prefill:
+    case Operation::prefill_kvcache:
+    case Operation::mla_prefill_rope:
+      return state_->prefills.find(descriptor, device) != nullptr;
+    case Operation::sparse_mla_decode:
+    case Operation::sparse_mla_prefill:
+      return state_->sparse_mlas.find(descriptor, device) != nullptr;
+    case Operation::append_kv_cache:
+      return state_->appends.find(descriptor, device) != nullptr;
+    case Operation::merge_states:
+      break;
+  }
+  return state_->merges.find(descriptor, device) != nullptr;
+}
+
 std::shared_ptr<const PreparedDecode> AttentionRuntime::find_decode(
     const AttentionDescriptor& descriptor, int device) const {
   return state_->decodes.find(descriptor, device);

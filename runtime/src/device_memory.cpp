@@ -1,6 +1,9 @@
 #include "attnjit/device_memory.hpp"
 
 #include <cstdint>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "driver.hpp"
 
@@ -19,9 +22,33 @@ struct DeviceScope {
   ScopedContext context;
 };
 
+void* allocate_from(const DeviceAllocator& allocator, int device, std::size_t bytes) {
+  constexpr std::uintptr_t alignment = 256;
+  void* const data = allocator.allocate(device, bytes);
+  if (data == nullptr) {
+    throw CudaError(CUDA_ERROR_OUT_OF_MEMORY,
+                    fmt::format("the caller's allocator gave no memory: {} bytes on device {} were "
+                                "asked for",
+                                bytes, device));
+  }
+  if (reinterpret_cast<std::uintptr_t>(data) % alignment != 0) {
+    allocator.release(device, data, bytes);
+    throw CudaError(CUDA_ERROR_MISALIGNED_ADDRESS,
+                    fmt::format("the caller's allocator gave {}, which is not {}-byte aligned",
+                                data, alignment));
+  }
+  return data;
+}
+
 }  // namespace
 
-DeviceBuffer::DeviceBuffer(int device, std::size_t bytes) : device_(device), bytes_(bytes) {
+DeviceBuffer::DeviceBuffer(int device, std::size_t bytes,
+                           std::shared_ptr<const DeviceAllocator> allocator)
+    : device_(device), bytes_(bytes), allocator_(std::move(allocator)) {
+  if (allocator_ != nullptr) {
+    data_ = allocate_from(*allocator_, device, bytes);
+    return;
+  }
   const DeviceScope scope(device);
   CUdeviceptr pointer = 0;
   scope.driver.check(scope.driver.api().mem_alloc(&pointer, bytes > 0 ? bytes : 1), "cuMemAlloc");
@@ -29,7 +56,9 @@ DeviceBuffer::DeviceBuffer(int device, std::size_t bytes) : device_(device), byt
 }
 
 DeviceBuffer::~DeviceBuffer() {
-  if (data_ != nullptr) {
+  if (data_ != nullptr && allocator_ != nullptr) {
+    allocator_->release(device_, data_, bytes_);
+  } else if (data_ != nullptr) {
     const DeviceScope scope(device_);
     scope.driver.api().mem_free(device_pointer(data_));
   }
@@ -38,12 +67,14 @@ DeviceBuffer::~DeviceBuffer() {
 DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
     : device_(other.device_),
       data_(std::exchange(other.data_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)) {}
+      bytes_(std::exchange(other.bytes_, 0)),
+      allocator_(std::move(other.allocator_)) {}
 
 DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
+  std::swap(allocator_, other.allocator_);
   return *this;
 }
 

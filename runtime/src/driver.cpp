@@ -98,6 +98,7 @@ void bind_kernels(const EntryPoints& entries, DriverApi& api) {
 }
 
 void bind_memory(const EntryPoints& entries, DriverApi& api) {
+  entries.bind(api.pointer_get_attribute, "cuPointerGetAttribute");
   entries.bind(api.mem_alloc, "cuMemAlloc");
   entries.bind(api.mem_free, "cuMemFree");
   entries.bind(api.memcpy_host_to_device, "cuMemcpyHtoD");

@@ -141,7 +141,7 @@ DecodeGrid chunked_grid(TensorChecks& checks, const DecodeGrid& grid, const Sche
 }  // namespace
 
 DecodePlan::DecodePlan(std::shared_ptr<const PreparedDecode> kernels, int max_batch, int seqlen_q,
-                       int max_seqlen_kv)
+                       int max_seqlen_kv, const std::shared_ptr<const DeviceAllocator>& allocator)
     : kernels_(std::move(kernels)), max_batch_(max_batch), seqlen_q_(seqlen_q) {
   TensorChecks checks;
   std::int64_t most_batch = INT32_MAX;
@@ -164,10 +164,11 @@ DecodePlan::DecodePlan(std::shared_ptr<const PreparedDecode> kernels, int max_ba
   }
   checks.finish();
   const auto requests = static_cast<std::size_t>(max_batch) + 1;
-  parts_ = DeviceBuffer(kernels_->device,
-                        static_cast<std::size_t>(grid_.num_parts) * sizeof(SchedulePart));
-  piece_offsets_ = DeviceBuffer(kernels_->device, requests * sizeof(int));
-  unit_offsets_ = DeviceBuffer(kernels_->device, requests * sizeof(long long));
+  parts_ =
+      DeviceBuffer(kernels_->device,
+                   static_cast<std::size_t>(grid_.num_parts) * sizeof(SchedulePart), allocator);
+  piece_offsets_ = DeviceBuffer(kernels_->device, requests * sizeof(int), allocator);
+  unit_offsets_ = DeviceBuffer(kernels_->device, requests * sizeof(long long), allocator);
 }
 
 std::int64_t DecodePlan::workspace_bytes() const {

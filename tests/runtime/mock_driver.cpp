@@ -2,7 +2,9 @@
 #include "mock_driver.hpp"
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 
 using attnjit::test::MockDriver;
@@ -163,6 +165,49 @@ CUresult mock_tensor_map_encode(CUtensorMap* map, CUtensorMapDataType type, cuui
   return mock().encode_result;
 }
 
+CUresult mock_mem_alloc(CUdeviceptr* pointer, std::size_t bytes) {
+  constexpr std::size_t alignment = 256;
+  const std::lock_guard lock(record_mutex());
+  void* const memory =
+      std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  *pointer = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(memory));
+  mock().allocations[*pointer] = bytes;
+  return memory != nullptr ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult mock_mem_free(CUdeviceptr pointer) {
+  const std::lock_guard lock(record_mutex());
+  if (mock().allocations.erase(pointer) == 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::free(reinterpret_cast<void*>(static_cast<std::uintptr_t>(pointer)));
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_pointer_get_attribute(void* value, CUpointer_attribute, CUdeviceptr pointer) {
+  const std::lock_guard lock(record_mutex());
+  const auto& allocations = mock().allocations;
+  auto next = allocations.upper_bound(pointer);
+  const bool is_allocated =
+      next != allocations.begin() && pointer - std::prev(next)->first < std::prev(next)->second;
+  if (!is_allocated && pointer < MockDriver::device_memory) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *static_cast<unsigned*>(value) = CU_MEMORYTYPE_DEVICE;
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_memcpy_to_device(CUdeviceptr destination, const void* source, std::size_t bytes,
+                               CUstream) {
+  std::memcpy(reinterpret_cast<void*>(static_cast<std::uintptr_t>(destination)), source, bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult mock_stream_is_capturing(CUstream, CUstreamCaptureStatus* status) {
+  *status = mock().is_capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+
 CUresult mock_nothing() {
   return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -192,6 +237,11 @@ void* find_entry(const std::string& name) {
       {"cuKernelSetAttribute", address_of(mock_kernel_set_attribute)},
       {"cuLaunchKernelEx", address_of(mock_launch)},
       {"cuTensorMapEncodeTiled", address_of(mock_tensor_map_encode)},
+      {"cuMemAlloc", address_of(mock_mem_alloc)},
+      {"cuMemFree", address_of(mock_mem_free)},
+      {"cuPointerGetAttribute", address_of(mock_pointer_get_attribute)},
+      {"cuMemcpyHtoDAsync", address_of(mock_memcpy_to_device)},
+      {"cuStreamIsCapturing", address_of(mock_stream_is_capturing)},
   };
   const auto found = entries.find(name);
   return found != entries.end() ? found->second : address_of(mock_nothing);

@@ -51,7 +51,18 @@ struct MockDriver {
   CUresult encode_result = CUDA_SUCCESS;
   std::string missing_name;  // an entry point it does not have
   int device_count = 2;
-  std::map<CUdevice_attribute, int> attributes;
+  std::map<CUdevice_attribute, int> attributes = {  // of an H200
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+      {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 233472},
+      {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 62914560}};
+  bool is_capturing = false;  // every stream
+  // What cuMemAlloc gave, and how many bytes; host memory, 256-byte aligned.
+  std::map<CUdeviceptr, std::size_t> allocations;
+  // Besides that, addresses from here on pass for device memory.
+  static constexpr CUdeviceptr device_memory = CUdeviceptr{1} << 60;
 
   // Record.
   std::map<std::string, int> asked_versions;  // of cuGetProcAddress

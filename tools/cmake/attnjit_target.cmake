@@ -10,7 +10,7 @@ function(attnjit_configure_target target)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
   get_target_property(type ${target} TYPE)
-  if(ATTNJIT_STATIC_FMT AND type STREQUAL "EXECUTABLE")
+  if(ATTNJIT_STATIC_FMT AND type MATCHES "EXECUTABLE|SHARED_LIBRARY")
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
 endfunction()
@@ -46,4 +46,24 @@ function(attnjit_add_aggregate)
       set_property(TARGET attnjit_${name} PROPERTY INTERFACE_LINK_LIBRARIES "${links}")
     endif()
   endforeach()
+endfunction()
+
+# attnjit_shared, alias attnjit::shared: libattnjit.so.<major>, which holds every library of the
+# project and shows the C interface alone. It is never unloaded: what it gave to the driver stays.
+function(attnjit_add_shared_library)
+  set(exports "${attnjit_SOURCE_DIR}/tools/cmake/attnjit_exports.map")
+  add_library(attnjit_shared SHARED "${exports}")
+  add_library(attnjit::shared ALIAS attnjit_shared)
+  set_target_properties(attnjit_shared PROPERTIES
+                        EXPORT_NAME shared OUTPUT_NAME attnjit LINKER_LANGUAGE CXX
+                        VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+                        LINK_DEPENDS "${exports}")
+  attnjit_configure_target(attnjit_shared)
+  target_include_directories(attnjit_shared PUBLIC
+                             $<BUILD_INTERFACE:${attnjit_SOURCE_DIR}/runtime/include>
+                             $<INSTALL_INTERFACE:include>)
+  target_link_libraries(attnjit_shared PRIVATE
+                        "$<LINK_LIBRARY:WHOLE_ARCHIVE,attnjit_runtime>")
+  target_link_options(attnjit_shared PRIVATE "LINKER:--version-script=${exports}"
+                      LINKER:--no-undefined LINKER:-z,nodelete)
 endfunction()

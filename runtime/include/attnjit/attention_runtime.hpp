@@ -115,6 +115,10 @@ class AttentionRuntime {
   std::shared_ptr<const PreparedSparseMla> prepare_sparse_mla(const AttentionDescriptor& descriptor,
                                                               int device, CUstream_st* stream);
 
+  // Whether the kernels of `descriptor`, of any operation, are ready on `device`: prepare would
+  // then find them in memory.
+  bool is_ready(const AttentionDescriptor& descriptor, int device) const;
+
   KernelProvider& provider();
 
  private:

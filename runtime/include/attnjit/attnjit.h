@@ -20,12 +20,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(ATTNJIT_EXPORTING)
-#define ATTNJIT_API __attribute__((visibility("default")))
-#else
-#define ATTNJIT_API
-#endif
-
 #define ATTNJIT_ABI_VERSION 1u
 
 #ifdef __cplusplus
@@ -47,25 +41,25 @@ enum {
   ATTNJIT_NO_DRIVER = 8,    /* no usable CUDA driver or device */
   ATTNJIT_CUDA_FAILED = 9,  /* one call of the driver failed */
   ATTNJIT_INVALID_TEMPLATES = 10,
-  ATTNJIT_OUT_OF_MEMORY = 11, /* on the host, or the caller's allocate returned NULL */
+  ATTNJIT_OUT_OF_MEMORY = 11, /* on the host or the device */
   ATTNJIT_INTERNAL_ERROR = 12
 };
 
 /* "ATTNJIT_COLD_KERNEL"; of a number that is no status, "unknown status". */
-ATTNJIT_API const char* attnjit_status_name(attnjit_status status);
+const char* attnjit_status_name(attnjit_status status);
 
 /* What this thread's last call found wrong: everything, a line each, with value, rule and fix; ""
  * after a call that succeeded. Valid until this thread's next call. */
-ATTNJIT_API const char* attnjit_last_message(void);
+const char* attnjit_last_message(void);
 
 /* The same of ATTNJIT_INVALID_DESCRIPTOR and ATTNJIT_INVALID_CALL as a JSON list of
  * {"field", "value", "rule", "fix"}; "[]" after any other. Valid as long. */
-ATTNJIT_API const char* attnjit_last_violations(void);
+const char* attnjit_last_violations(void);
 
 /* ATTNJIT_ABI_VERSION of the library; a program that was built with another one must not go on. */
-ATTNJIT_API uint32_t attnjit_abi_version(void);
+uint32_t attnjit_abi_version(void);
 
-ATTNJIT_API const char* attnjit_version(void); /* "0.1.0" */
+const char* attnjit_version(void); /* "0.1.0" */
 
 /* ---- Runtime --------------------------------------------------------------------------------- */
 
@@ -112,43 +106,41 @@ typedef struct attnjit_runtime_options {
 } attnjit_runtime_options;
 
 /* Opens templates, cache and NVRTC; touches no GPU. `options` may be NULL. */
-ATTNJIT_API attnjit_status attnjit_runtime_create(const attnjit_runtime_options* options,
-                                                  attnjit_runtime* runtime);
+attnjit_status attnjit_runtime_create(const attnjit_runtime_options* options,
+                                      attnjit_runtime* runtime);
 
 /* Kernels and plans that were made with it stay usable. 0 does nothing. */
-ATTNJIT_API attnjit_status attnjit_runtime_destroy(attnjit_runtime runtime);
+attnjit_status attnjit_runtime_destroy(attnjit_runtime runtime);
 
 /* ---- Descriptors and kernels ----------------------------------------------------------------- */
 
 /* A descriptor is a JSON object with the fields that generator/README.md lists; those that are
  * absent keep their defaults. Succeeds if some kernel serves it; needs no GPU. */
-ATTNJIT_API attnjit_status attnjit_validate(const char* descriptor);
+attnjit_status attnjit_validate(const char* descriptor);
 
 /* Kernels of `descriptor` for `arch` ("sm_90a") into the cache, without a GPU. `num_compiled` (may
  * be NULL) is how many were not there. */
-ATTNJIT_API attnjit_status attnjit_warm(attnjit_runtime runtime, const char* descriptor,
-                                        const char* arch, int32_t* num_compiled);
+attnjit_status attnjit_warm(attnjit_runtime runtime, const char* descriptor, const char* arch,
+                            int32_t* num_compiled);
 
 /* The generated source of those kernels, one after the other, without a GPU. Writes at most
  * `capacity` bytes, the last of them 0, and to `bytes` how many the whole has with its 0; `buffer`
  * may be NULL if `capacity` is 0. */
-ATTNJIT_API attnjit_status attnjit_source(attnjit_runtime runtime, const char* descriptor,
-                                          const char* arch, char* buffer, size_t capacity,
-                                          size_t* bytes);
+attnjit_status attnjit_source(attnjit_runtime runtime, const char* descriptor, const char* arch,
+                              char* buffer, size_t capacity, size_t* bytes);
 
 /* Makes the kernels of `descriptor` ready on the runtime's device: from memory, the cache, or
  * compiled now. While `stream` is being captured into a graph only what is ready already is given:
  * ATTNJIT_COLD_KERNEL otherwise, and the capture stays valid. */
-ATTNJIT_API attnjit_status attnjit_prepare(attnjit_runtime runtime, const char* descriptor,
-                                           void* stream, attnjit_kernel* kernel);
+attnjit_status attnjit_prepare(attnjit_runtime runtime, const char* descriptor, void* stream,
+                               attnjit_kernel* kernel);
 
 /* `is_cold`: 0 if attnjit_prepare would find the kernels in memory, 1 if it would load or compile.
  */
-ATTNJIT_API attnjit_status attnjit_is_cold(attnjit_runtime runtime, const char* descriptor,
-                                           int32_t* is_cold);
+attnjit_status attnjit_is_cold(attnjit_runtime runtime, const char* descriptor, int32_t* is_cold);
 
 /* The code stays loaded, and the next attnjit_prepare finds it. 0 does nothing. */
-ATTNJIT_API attnjit_status attnjit_kernel_release(attnjit_kernel kernel);
+attnjit_status attnjit_kernel_release(attnjit_kernel kernel);
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
 
@@ -191,25 +183,24 @@ typedef struct attnjit_plan_options {
 
 /* How batches are split over the device. `kernel` is of operation decode. Allocates; outside of
  * graph captures. */
-ATTNJIT_API attnjit_status attnjit_plan_create(attnjit_kernel kernel,
-                                               const attnjit_plan_options* options,
-                                               attnjit_plan* plan);
+attnjit_status attnjit_plan_create(attnjit_kernel kernel, const attnjit_plan_options* options,
+                                   attnjit_plan* plan);
 
 /* Device memory of attnjit_decode, the same for all lengths. */
-ATTNJIT_API attnjit_status attnjit_plan_workspace_bytes(attnjit_plan plan, int64_t* bytes);
+attnjit_status attnjit_plan_workspace_bytes(attnjit_plan plan, int64_t* bytes);
 
 /* Once a step: splits the batch by `seq_lens`, int32 [batch], in device memory, in stream order and
  * without a copy to the host. May be captured; lengths that change later still give right results.
  */
-ATTNJIT_API attnjit_status attnjit_plan_update(attnjit_plan plan, const int32_t* seq_lens,
-                                               int32_t batch, void* stream);
+attnjit_status attnjit_plan_update(attnjit_plan plan, const int32_t* seq_lens, int32_t batch,
+                                   void* stream);
 
 /* The same from lengths on the host; not while `stream` is captured. */
-ATTNJIT_API attnjit_status attnjit_plan_update_from_host(attnjit_plan plan, const int32_t* seq_lens,
-                                                         int32_t batch, void* stream);
+attnjit_status attnjit_plan_update_from_host(attnjit_plan plan, const int32_t* seq_lens,
+                                             int32_t batch, void* stream);
 
 /* Work that uses the plan must have ended. 0 does nothing. */
-ATTNJIT_API attnjit_status attnjit_plan_destroy(attnjit_plan plan);
+attnjit_status attnjit_plan_destroy(attnjit_plan plan);
 
 typedef struct attnjit_decode_call {
   size_t struct_size;
@@ -228,8 +219,8 @@ typedef struct attnjit_decode_call {
 } attnjit_decode_call;
 
 /* Once a layer. `workspace`: device memory, 16-byte aligned. May be captured. */
-ATTNJIT_API attnjit_status attnjit_decode(attnjit_plan plan, const attnjit_decode_call* call,
-                                          void* workspace, int64_t workspace_bytes, void* stream);
+attnjit_status attnjit_decode(attnjit_plan plan, const attnjit_decode_call* call, void* workspace,
+                              int64_t workspace_bytes, void* stream);
 
 /* ---- Prefill: prefill.hpp, flare_mla_prefill.hpp --------------------------------------------- */
 
@@ -282,14 +273,13 @@ typedef struct attnjit_prefill_split {
 } attnjit_prefill_split;
 
 /* Fills `split`, whose struct_size is set. Reads no device memory. */
-ATTNJIT_API attnjit_status attnjit_prefill_plan(attnjit_kernel kernel,
-                                                const attnjit_prefill_call* call,
-                                                attnjit_prefill_split* split);
+attnjit_status attnjit_prefill_plan(attnjit_kernel kernel, const attnjit_prefill_call* call,
+                                    attnjit_prefill_split* split);
 
 /* `split` NULL: in one part, without a workspace. May be captured. */
-ATTNJIT_API attnjit_status attnjit_prefill(attnjit_kernel kernel, const attnjit_prefill_call* call,
-                                           const attnjit_prefill_split* split, void* workspace,
-                                           int64_t workspace_bytes, void* stream);
+attnjit_status attnjit_prefill(attnjit_kernel kernel, const attnjit_prefill_call* call,
+                               const attnjit_prefill_split* split, void* workspace,
+                               int64_t workspace_bytes, void* stream);
 
 /* ---- Token-sparse MLA: sparse_mla.hpp -------------------------------------------------------- */
 
@@ -311,8 +301,8 @@ typedef struct attnjit_sparse_mla_call {
   int32_t reserved;
 } attnjit_sparse_mla_call;
 
-ATTNJIT_API attnjit_status attnjit_sparse_mla(attnjit_kernel kernel,
-                                              const attnjit_sparse_mla_call* call, void* stream);
+attnjit_status attnjit_sparse_mla(attnjit_kernel kernel, const attnjit_sparse_mla_call* call,
+                                  void* stream);
 
 /* ---- Cache write: append_kv_cache.hpp -------------------------------------------------------- */
 
@@ -330,9 +320,8 @@ typedef struct attnjit_append_kv_cache_call {
   attnjit_tensor v_scale;
 } attnjit_append_kv_cache_call;
 
-ATTNJIT_API attnjit_status attnjit_append_kv_cache(attnjit_kernel kernel,
-                                                   const attnjit_append_kv_cache_call* call,
-                                                   void* stream);
+attnjit_status attnjit_append_kv_cache(attnjit_kernel kernel,
+                                       const attnjit_append_kv_cache_call* call, void* stream);
 
 /* ---- Merge: merge_states.hpp ----------------------------------------------------------------- */
 
@@ -349,9 +338,8 @@ typedef struct attnjit_merge_states_call {
   attnjit_tensor lse; /* optional */
 } attnjit_merge_states_call;
 
-ATTNJIT_API attnjit_status attnjit_merge_states(attnjit_kernel kernel,
-                                                const attnjit_merge_states_call* call,
-                                                void* stream);
+attnjit_status attnjit_merge_states(attnjit_kernel kernel, const attnjit_merge_states_call* call,
+                                    void* stream);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,11 +19,20 @@ namespace attnjit {
 
 class DeviceStream;
 
+// Where device memory comes from in place of the driver, e.g. a framework's pool.
+struct DeviceAllocator {
+  // 256-byte aligned; null: there is none.
+  std::function<void*(int device, std::size_t bytes)> allocate;
+  std::function<void(int device, void* memory, std::size_t bytes)> release;  // does not throw
+};
+
 // Plain device memory.
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  DeviceBuffer(int device, std::size_t bytes);
+  // From `allocator`, or the driver if that is null.
+  DeviceBuffer(int device, std::size_t bytes,
+               std::shared_ptr<const DeviceAllocator> allocator = nullptr);
   ~DeviceBuffer();
   DeviceBuffer(DeviceBuffer&& other) noexcept;
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
@@ -43,6 +53,7 @@ class DeviceBuffer {
   int device_ = 0;
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
+  std::shared_ptr<const DeviceAllocator> allocator_;
 };
 
 // Copies from device memory that is someone else's, in stream order, and waits for the copy.

@@ -43,10 +43,10 @@ class DecodePlan {
  public:
   // For batches of up to `max_batch` requests with exactly `seqlen_q` query tokens each. A
   // batch-invariant descriptor also wants `max_seqlen_kv`, the keys of the longest request: its
-  // workspace holds every chunk of every request. Longer ones are still computed rightly. Throws
-  // ArgumentError, CudaError.
+  // workspace holds every chunk of every request. Longer ones are still computed rightly. The
+  // schedule's memory is the driver's, or `allocator`'s. Throws ArgumentError, CudaError.
   DecodePlan(std::shared_ptr<const PreparedDecode> kernels, int max_batch, int seqlen_q,
-             int max_seqlen_kv = 0);
+             int max_seqlen_kv = 0, const std::shared_ptr<const DeviceAllocator>& allocator = {});
 
   // Cuts the batch by the lengths in device memory, seq_lens: int32 [batch], in stream order,
   // without a copy to the host. The schedule only balances the work: if lengths have changed when

@@ -1,0 +1,64 @@
+// What a call of the C interface (attnjit.h) answers: exceptions become a status and a message of
+// the calling thread. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "attnjit/attnjit.h"
+
+namespace attnjit::c_abi {
+
+// The interface itself is misused: ATTNJIT_INVALID_ARGUMENT.
+class InvalidArgument : public std::invalid_argument {
+ public:
+  // "call = NULL: must be …; fix: …"
+  InvalidArgument(std::string_view name, std::string_view value, std::string_view rule,
+                  std::string_view fix);
+};
+
+// This thread's message and violations are those of no error.
+void forget_last_error() noexcept;
+
+// The status of the exception that is being handled, which becomes this thread's last error.
+attnjit_status record_current_exception() noexcept;
+
+// Calls `action`; what it throws becomes the status.
+template <typename Action>
+attnjit_status guarded(Action&& action) noexcept {
+  forget_last_error();
+  try {
+    action();
+    return ATTNJIT_OK;
+  } catch (...) {
+    return record_current_exception();
+  }
+}
+
+// `pointer` is not null.
+void require(const void* pointer, std::string_view name);
+
+[[noreturn]] void fail_on_size(std::string_view name, std::size_t given, std::size_t known);
+
+// The caller's struct as this library knows it: itself, or in `storage` the shorter one of an older
+// header followed by zeros. Throws InvalidArgument for null and for a size that is none of those.
+template <typename Struct>
+const Struct& read_struct(std::string_view name, const Struct* given, Struct& storage) {
+  static_assert(std::is_trivially_copyable_v<Struct>);
+  require(given, name);
+  if (given->struct_size == sizeof(Struct)) {
+    return *given;
+  }
+  if (given->struct_size < sizeof(std::size_t) || given->struct_size > sizeof(Struct)) {
+    fail_on_size(name, given->struct_size, sizeof(Struct));
+  }
+  std::memset(&storage, 0, sizeof(Struct));
+  std::memcpy(&storage, given, given->struct_size);
+  return storage;
+}
+
+}  // namespace attnjit::c_abi

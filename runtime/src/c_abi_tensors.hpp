@@ -1,0 +1,35 @@
+// attnjit_tensor -> TensorView, one at a time, collecting everything that is wrong. Used by one
+// thread.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "attnjit/argument_error.hpp"
+#include "attnjit/tensor_view.hpp"
+#include "c_abi_objects.hpp"
+
+namespace attnjit::c_abi {
+
+class TensorReader {
+ public:
+  explicit TensorReader(PointerTrust trust) : trust_(trust) {}
+
+  // A tensor of which `name` is the field. One without data is not given, unless it has no element.
+  TensorView read(std::string_view name, const attnjit_tensor& tensor);
+
+  // Memory of the caller that is no tensor. Null passes.
+  void check_memory(std::string_view name, const void* data);
+
+  // A word of a struct that must be 0.
+  void check_reserved(std::int32_t value);
+
+  // Throws ArgumentError if anything was wrong.
+  void finish();
+
+ private:
+  PointerTrust trust_;
+  std::vector<Violation> violations_;
+};
+
+}  // namespace attnjit::c_abi
