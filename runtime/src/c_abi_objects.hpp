@@ -20,7 +20,7 @@ enum class PointerTrust {
 };
 
 struct Runtime {
-  AttentionRuntime attention;
+  std::unique_ptr<AttentionRuntime> attention;
   int device = 0;  // CUDA ordinal
   PointerTrust trust = PointerTrust::asked;
   std::shared_ptr<const DeviceAllocator> allocator;  // null: the driver

@@ -166,7 +166,7 @@ std::string render_source(Runtime& runtime, const char* descriptor, const char* 
   const TargetDevice target = read_target(arch);
   std::string source;
   for (const KernelConfig& config : select_configs(read_descriptor(descriptor), target)) {
-    const auto& templates = runtime.attention.provider().templates();
+    const auto& templates = runtime.attention->provider().templates();
     source += (source.empty() ? "" : "\n") + flatten(render(config, target, templates));
   }
   return source;
@@ -237,7 +237,7 @@ attnjit_status attnjit_warm(attnjit_runtime runtime, const char* descriptor, con
     const auto used = runtimes().use("runtime", runtime);
     const TargetDevice target = read_target(arch);
     for (const KernelConfig& config : select_configs(read_descriptor(descriptor), target)) {
-      compiled += used->attention.provider().provide(config, target).miss ? 1 : 0;
+      compiled += used->attention->provider().provide(config, target).miss ? 1 : 0;
     }
     if (num_compiled != nullptr) {
       *num_compiled = compiled;
@@ -267,11 +267,11 @@ attnjit_status attnjit_prepare(attnjit_runtime runtime, const char* descriptor, 
     require(kernel, "kernel");
     *kernel = 0;
     const auto used = runtimes().use("runtime", runtime);
-    *kernel = kernels().add(std::unique_ptr<Kernel>(
-        new Kernel{.prepared = prepare(used->attention, read_descriptor(descriptor), used->device,
-                                       static_cast<CUstream_st*>(stream)),
-                   .trust = used->trust,
-                   .allocator = used->allocator}));
+    *kernel = kernels().add(std::make_unique<Kernel>(
+        Kernel{.prepared = prepare(*used->attention, read_descriptor(descriptor), used->device,
+                                   static_cast<CUstream_st*>(stream)),
+               .trust = used->trust,
+               .allocator = used->allocator}));
   });
 }
 
@@ -279,7 +279,7 @@ attnjit_status attnjit_is_cold(attnjit_runtime runtime, const char* descriptor, 
   return guarded([&] {
     require(is_cold, "is_cold");
     const auto used = runtimes().use("runtime", runtime);
-    *is_cold = used->attention.is_ready(read_descriptor(descriptor), used->device) ? 0 : 1;
+    *is_cold = used->attention->is_ready(read_descriptor(descriptor), used->device) ? 0 : 1;
   });
 }
 

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <string>
 
+#include "cache/scratch_directory.hpp"
 #include "catch.hpp"
 #include "mock_driver.hpp"
-#include "cache/scratch_directory.hpp"
 
 using namespace attnjit::test;
 

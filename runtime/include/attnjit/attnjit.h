@@ -14,6 +14,7 @@
  * Memory: device memory is the caller's, but for the schedule of a plan (attnjit_runtime_options,
  * allocate). Tensors are read by the call alone; what they point to must live until the stream has
  * done the work. `stream` is a CUstream or cudaStream_t; NULL is the legacy default stream. */
+/* NOLINTBEGIN(modernize-*,readability-identifier-naming): this is C */
 #ifndef ATTNJIT_ATTNJIT_H
 #define ATTNJIT_ATTNJIT_H
 
@@ -346,3 +347,4 @@ attnjit_status attnjit_merge_states(attnjit_kernel kernel, const attnjit_merge_s
 #endif
 
 #endif /* ATTNJIT_ATTNJIT_H */
+/* NOLINTEND(modernize-*,readability-identifier-naming) */
