@@ -34,7 +34,7 @@ DecodeCall read_decode_call(const attnjit_decode_call& call, const AttentionDesc
 std::unique_ptr<Plan> make_plan(attnjit_kernel kernel, const attnjit_plan_options& options) {
   const auto used = kernels().use("kernel", kernel);
   const int seqlen_q = options.seqlen_q == 0 ? 1 : options.seqlen_q;
-  return std::unique_ptr<Plan>(new Plan{
+  return std::make_unique<Plan>(Plan{
       .decode = DecodePlan(prepared_as<PreparedDecode>(*used, "attnjit_plan_create"),
                            options.max_batch, seqlen_q, options.max_seqlen_kv, used->allocator),
       .trust = used->trust});

@@ -117,11 +117,11 @@ std::unique_ptr<Runtime> make_runtime(const attnjit_runtime_options& options) {
                           "leave it 0 where no GPU is used");
   }
   const int trust = require_choice("trusts_pointers", options.trusts_pointers, 1);
-  return std::unique_ptr<Runtime>(
-      new Runtime{.attention = AttentionRuntime(read_provider_options(options)),
-                  .device = options.device,
-                  .trust = trust == 1 ? PointerTrust::trusted : PointerTrust::asked,
-                  .allocator = read_allocator(options)});
+  return std::make_unique<Runtime>(
+      Runtime{.attention = std::make_unique<AttentionRuntime>(read_provider_options(options)),
+              .device = options.device,
+              .trust = trust == 1 ? PointerTrust::trusted : PointerTrust::asked,
+              .allocator = read_allocator(options)});
 }
 
 AttentionDescriptor read_descriptor(const char* descriptor) {
