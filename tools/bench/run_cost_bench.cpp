@@ -1,18 +1,24 @@
 // What a call of run_decode costs the CPU, with its plan ready, beside the cuLaunchKernelEx that it
-// cannot do without: microseconds per call and allocations. A latent cache (576/512, pages of 64),
-// one request of one token, so that the GPU is never what is waited for.
+// cannot do without: microseconds per call and allocations; and the same call through the C
+// interface, which also asks the driver about each pointer unless it is told to trust. A latent
+// cache (576/512, pages of 64), one request of one token, so that the GPU is never what is waited
+// for.
 //   attnjit_run_cost_bench [CUDA ordinal, default 0]
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <functional>
+#include <stdexcept>
 #include <vector>
 
 #include "allocation_count.hpp"
 #include "attnjit/attention_runtime.hpp"
+#include "attnjit/attnjit.h"
+#include "attnjit/descriptor_json.hpp"
 #include "attnjit/device_memory.hpp"
 #include "attnjit/paged_decode.hpp"
 #include "attnjit/target_device_query.hpp"
@@ -61,40 +67,127 @@ double measure_bare_launch(const LoadedKernel& kernel, const DeviceStream& strea
   });
 }
 
-void measure_heads(AttentionRuntime& runtime, int device, int num_q_heads) {
-  const DeviceStream stream(device);
-  const check::CheckKernels check_kernels = check::load_check_kernels(runtime.provider(), device);
-  check::DecodeCase decode_case;
-  decode_case.descriptor = check::mla_descriptor(num_q_heads, 1);
-  decode_case.seq_lens = {1};
-  const check::DecodeProblem problem(check_kernels, decode_case, stream, 1);
-  DecodePlan plan(runtime.prepare_decode(decode_case.descriptor, device), 1, 1);
-  const DeviceBuffer workspace(device, static_cast<std::size_t>(plan.workspace_bytes()));
-  const auto run = [&] {
-    run_decode(plan, problem.call(), workspace.data(), plan.workspace_bytes(), stream.handle());
-  };
-  const double bare = measure_bare_launch(check_kernels.fill_random, stream);
-  const auto report = [&](const char* what, int launches) {
+void require_ok(attnjit_status status) {
+  if (status != ATTNJIT_OK) {
+    throw std::runtime_error(attnjit_last_message());
+  }
+}
+
+attnjit_tensor to_c(const TensorView& view) {
+  attnjit_tensor tensor;
+  static_assert(sizeof tensor == sizeof view);
+  std::memcpy(&tensor, static_cast<const void*>(&view), sizeof tensor);
+  return tensor;
+}
+
+// A plan of the C interface, made for one request.
+class InterfacePlan {
+ public:
+  InterfacePlan(const AttentionDescriptor& descriptor, int device, std::int32_t trusts_pointers) {
+    attnjit_runtime_options options = {};
+    options.struct_size = sizeof options;
+    options.device = device;
+    options.trusts_pointers = trusts_pointers;
+    require_ok(attnjit_runtime_create(&options, &runtime_));
+    require_ok(attnjit_prepare(runtime_, to_json(descriptor).c_str(), nullptr, &kernel_));
+    attnjit_plan_options plan_options = {};
+    plan_options.struct_size = sizeof plan_options;
+    plan_options.max_batch = 1;
+    require_ok(attnjit_plan_create(kernel_, &plan_options, &plan_));
+  }
+  ~InterfacePlan() {
+    attnjit_plan_destroy(plan_);
+    attnjit_kernel_release(kernel_);
+    attnjit_runtime_destroy(runtime_);
+  }
+  InterfacePlan(const InterfacePlan&) = delete;
+  InterfacePlan& operator=(const InterfacePlan&) = delete;
+
+  attnjit_plan handle() const { return plan_; }
+
+ private:
+  attnjit_runtime runtime_ = 0;
+  attnjit_kernel kernel_ = 0;
+  attnjit_plan plan_ = 0;
+};
+
+attnjit_decode_call to_c(const DecodeCall& call) {
+  attnjit_decode_call given = {};
+  given.struct_size = sizeof given;
+  given.q = to_c(call.q);
+  given.k_cache = to_c(call.k_cache);
+  given.block_table = to_c(call.block_table);
+  given.seq_lens = to_c(call.seq_lens);
+  given.out = to_c(call.out);
+  given.lse = to_c(call.lse);
+  given.softmax_scale = call.softmax_scale;
+  return given;
+}
+
+// Prints a row for each way to call, of a decode over `num_q_heads` heads.
+class HeadsMeasurement {
+ public:
+  HeadsMeasurement(AttentionRuntime& runtime, int device, int num_q_heads)
+      : stream_(device), kernels_(check::load_check_kernels(runtime.provider(), device)) {
+    case_.descriptor = check::mla_descriptor(num_q_heads, 1);
+    case_.seq_lens = {1};
+    bare_ = measure_bare_launch(kernels_.fill_random, stream_);
+  }
+
+  void measure_library(AttentionRuntime& runtime) {
+    const check::DecodeProblem problem(kernels_, case_, stream_, 1);
+    const int device = stream_.device();
+    DecodePlan plan(runtime.prepare_decode(case_.descriptor, device), 1, 1);
+    const DeviceBuffer workspace(device, static_cast<std::size_t>(plan.workspace_bytes()));
+    const auto run = [&] {
+      run_decode(plan, problem.call(), workspace.data(), plan.workspace_bytes(), stream_.handle());
+    };
+    plan.update(case_.seq_lens, stream_.handle());
+    report("plan from the host, nothing split", 1, run);
+    plan.update(problem.device_seq_lens(), 1, stream_.handle());
+    report("plan from the device, with combine", 2, run);
+  }
+
+  void measure_interface(const char* what, std::int32_t trusts_pointers) {
+    const check::DecodeProblem problem(kernels_, case_, stream_, 1);
+    const InterfacePlan plan(case_.descriptor, stream_.device(), trusts_pointers);
+    std::int64_t bytes = 0;
+    require_ok(attnjit_plan_workspace_bytes(plan.handle(), &bytes));
+    const DeviceBuffer workspace(stream_.device(), static_cast<std::size_t>(bytes));
+    require_ok(
+        attnjit_plan_update_from_host(plan.handle(), case_.seq_lens.data(), 1, stream_.handle()));
+    const attnjit_decode_call call = to_c(problem.call());
+    report(what, 1, [&] {
+      require_ok(attnjit_decode(plan.handle(), &call, workspace.data(), bytes, stream_.handle()));
+    });
+  }
+
+ private:
+  void report(const char* what, int launches, const std::function<void()>& run) const {
     run();  // whatever is done once
     const long before = allocation_count();
     run();
     const long allocated = allocation_count() - before;
-    const double cost = measure(stream, run);
-    std::printf("%5d  %-36s %8.2f %12.2f %12.2f %12ld\n", num_q_heads, what, cost, bare * launches,
-                cost - bare * launches, allocated);
-  };
-  plan.update(decode_case.seq_lens, stream.handle());
-  report("plan from the host, nothing split", 1);
-  plan.update(problem.device_seq_lens(), 1, stream.handle());
-  report("plan from the device, with combine", 2);
-}
+    const double cost = measure(stream_, run);
+    std::printf("%5d  %-36s %8.2f %12.2f %12.2f %12ld\n", case_.descriptor.num_q_heads, what, cost,
+                bare_ * launches, cost - bare_ * launches, allocated);
+  }
+
+  DeviceStream stream_;
+  check::CheckKernels kernels_;
+  check::DecodeCase case_;
+  double bare_ = 0;
+};
 
 void measure_all(int device) {
   AttentionRuntime runtime;
   std::printf("%s\n%5s  %-36s %8s %12s %12s %12s\n", query_target_device(device).name.c_str(),
               "heads", "run_decode", "us", "launches us", "the rest us", "allocations");
   for (const int num_q_heads : {16, 128}) {
-    measure_heads(runtime, device, num_q_heads);
+    HeadsMeasurement measurement(runtime, device, num_q_heads);
+    measurement.measure_library(runtime);
+    measurement.measure_interface("C interface, pointers asked", 0);
+    measurement.measure_interface("C interface, pointers trusted", 1);
   }
 }
 
