@@ -1,8 +1,15 @@
 #include "attnjit/nvrtc_compiler.hpp"
 
+#include <clocale>
+#include <cstdlib>
+#include <locale>
+#include <stdexcept>
+
 #include "../cache/scratch_directory.hpp"
+#include "attnjit/config_selection.hpp"
 #include "attnjit/kernel_key.hpp"
 #include "attnjit/kernel_provider.hpp"
+#include "attnjit/kernel_renderer.hpp"
 #include "catch.hpp"
 #include "cubin_inspection.hpp"
 #include "sample_kernels.hpp"
@@ -45,6 +52,41 @@ int compile_in_other_directory(const fs::path& directory, const std::string& exp
   return (is_same ? 0 : 1) + (is_refused ? 0 : 2);
 }
 
+// Numbers as in "1.234,5".
+class CommaPunctuation final : public std::numpunct<char> {
+  char do_decimal_point() const override { return ','; }
+  char do_thousands_sep() const override { return '.'; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+// The key and the cubin of a decode's combine kernel, from its descriptor on.
+std::string make_from_descriptor() {
+  AttentionDescriptor descriptor;
+  descriptor.has_sinks = true;
+  const TargetDevice target = find_target_device("h200").value();
+  const TemplateLibrary library = TemplateLibrary::open({});
+  for (const KernelConfig& config : select_configs(descriptor, target)) {
+    if (role_of(config) == KernelRole::combine) {
+      const RenderedKernel kernel = render(config, target, library);
+      const CacheKey key =
+          make_cache_key(kernel, nvrtc().options(kernel), nvrtc().toolchain_identity());
+      return key.digest + nvrtc().compile(kernel, key).cubin;
+    }
+  }
+  throw std::runtime_error("no combine kernel");
+}
+
+// Runs in a child: as somebody else, elsewhere, where numbers look otherwise.
+int make_as_somebody_else(const fs::path& directory, const std::string& expected) {
+  become_user(65534);
+  fs::current_path(directory);
+  setenv("HOME", "/nonexistent", 1);
+  setenv("LC_ALL", "de_DE.UTF-8", 1);
+  std::setlocale(LC_ALL, "");  // of the C library, where it is installed
+  std::locale::global(std::locale(std::locale::classic(), new CommaPunctuation));
+  return make_from_descriptor() == expected ? 0 : 1;
+}
+
 }  // namespace
 
 TEST_CASE("NVRTC compiles a kernel and its in-memory headers for each architecture") {
@@ -68,6 +110,17 @@ TEST_CASE(
   const ScratchDirectory scratch;
   const std::string expected = compile(sample_kernel()).cubin;
   CHECK(run_in_child([&] { return compile_in_other_directory(scratch.path(), expected); }) == 0);
+}
+
+TEST_CASE("deterministic output: another user, directory and locale give the same key and cubin") {
+  const ScratchDirectory scratch;
+  const std::string expected = make_from_descriptor();
+  const int status = run_in_child([&] { return make_as_somebody_else(scratch.path(), expected); });
+  if (status == not_permitted) {
+    WARN("this process may not become another user");
+  } else {
+    CHECK(status == 0);
+  }
 }
 
 TEST_CASE("good errors: a compile error shows config, options, log and numbered lines") {
