@@ -1,0 +1,192 @@
+"""The struct of a call, written as bytes: one buffer per thread and kind of call, so that a call
+costs the tensors that it has and no allocation."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from typing import Any, Mapping, Optional, Sequence, Tuple, Type
+
+from . import _structs
+from .errors import TensorError
+from .tensors import find_reader, memory_of, readers, torch_types
+
+_TENSOR_BYTES = ctypes.sizeof(_structs.Tensor)
+
+
+def _tensor_format(rank: int) -> str:
+    """attnjit_tensor with `rank` extents and strides, the others 0."""
+    padding = f"{8 * (_structs.MAX_RANK - rank)}x"
+    return f"@Qii{rank}q{padding}{rank}q{padding}"
+
+
+_packers = tuple(struct.Struct(_tensor_format(rank)).pack_into
+                 for rank in range(_structs.MAX_RANK + 1))
+_pack_float = struct.Struct("@f").pack_into
+_pack_partials = struct.Struct("@QQ").pack_into
+
+
+def _refusal(name: str, error: Exception) -> Exception:
+    if isinstance(error, TensorError):
+        return TensorError(f"{name} is {error.message}")
+    return TensorError(f"{name} has a shape, strides or address that no tensor has: {error}; "
+                       f"at most {_structs.MAX_RANK} dimensions, strides not negative")
+
+
+class _Slot:
+    """The place of one tensor, and what stands there."""
+
+    __slots__ = ("offset", "word", "shape", "strides", "code", "turn")
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+        self.word = offset // 8
+        self.shape: Optional[Sequence[int]] = None  # None: the place is blank
+        self.strides: Optional[Sequence[int]] = None
+        self.code = -1
+        self.turn = -1  # of the last fill that wrote it
+
+
+class _TensorPlaces:
+    """Tensors at fixed places of some memory. Shapes seldom change from call to call, so a tensor
+    whose shape stands there already costs the writing of its address."""
+
+    __slots__ = ("memory", "address", "_pin", "_words", "_slots", "_turn", "_count")
+
+    def __init__(self, content: bytes, offsets: Mapping[str, int]) -> None:
+        self.memory = bytearray(content)
+        self._pin = (ctypes.c_char * len(content)).from_buffer(self.memory)
+        self.address = ctypes.addressof(self._pin)
+        self._words = memoryview(self.memory).cast("Q")
+        self._slots = {name: _Slot(offset) for name, offset in offsets.items()}
+        self._turn = 0
+        self._count = 0  # places filled by the last turn; -1: it failed
+
+    def fill(self, tensors: Mapping[str, Any], device: int) -> bool:
+        """Writes the tensors that are not None; all others become "not given". Returns whether
+        torch's are among them. Raises TensorError, and TypeError for a name without a place."""
+        slots, words = self._slots, self._words
+        last = self._turn
+        turn = self._turn = last + 1
+        before, self._count = self._count, -1
+        count = fresh = 0
+        of_torch = False
+        name = ""
+        try:
+            for name, tensor in tensors.items():
+                if tensor is None:
+                    continue
+                slot = slots[name]
+                kind = type(tensor)
+                pointer, code, shape, strides, place = (
+                    readers.get(kind) or find_reader(tensor))(tensor)
+                if place is not None and place != device:
+                    raise TensorError(f"on device {place}: must be on the kernel's, {device}")
+                if shape == slot.shape and strides == slot.strides and code == slot.code:
+                    words[slot.word] = pointer
+                else:
+                    rank = len(shape)
+                    _packers[rank](self.memory, slot.offset, pointer, code, rank, *shape, *strides)
+                    slot.shape, slot.strides, slot.code = shape, strides, code
+                if slot.turn != last:
+                    fresh += 1
+                slot.turn = turn
+                count += 1
+                if kind in torch_types:
+                    of_torch = True
+        except KeyError:
+            raise TypeError(f"{name} is no tensor of this call; its tensors are "
+                            f"{', '.join(slots)}") from None
+        except (TensorError, IndexError, ValueError, struct.error) as error:
+            raise _refusal(name, error) from None
+        if fresh or count != before:
+            self._clear(turn)
+        self._count = count
+        return of_torch
+
+    def _clear(self, turn: int) -> None:
+        """Blanks what was filled before `turn`, and not by it."""
+        for slot in self._slots.values():
+            if slot.turn != turn and slot.shape is not None:
+                self.memory[slot.offset:slot.offset + _TENSOR_BYTES] = bytes(_TENSOR_BYTES)
+                slot.shape = None
+
+
+class CallBuffer(_TensorPlaces):
+    """One struct with its tensors. Of one thread, and filled anew for each call."""
+
+    __slots__ = ("_scalars", "_workspace")
+
+    def __init__(self, kind: Type[ctypes.Structure]) -> None:
+        size = ctypes.sizeof(kind)
+        fields = [(field[0], field[1]) for field in kind._fields_]  # type: ignore[attr-defined]
+        super().__init__(
+            struct.pack("@Q", size) + bytes(size - 8),
+            {name: getattr(kind, name).offset for name, of in fields if of is _structs.Tensor})
+        self._scalars = {
+            name: getattr(kind, name).offset for name, of in fields if of is ctypes.c_float}
+        self._workspace: Tuple[Any, Any, int, int] = (None, None, -1, 0)
+
+    def set_scalar(self, name: str, value: float) -> None:
+        """Writes a number, which stays until it is written again."""
+        _pack_float(self.memory, self._scalars[name], value)
+
+    def workspace(self, tensor: Any) -> Tuple[int, int]:
+        """Address and bytes of a contiguous tensor; (0, 0) of None. Raises TensorError."""
+        if tensor is None:
+            return 0, 0
+        pointer, code, shape, strides, _ = (
+            readers.get(type(tensor)) or find_reader(tensor))(tensor)
+        known = self._workspace
+        if shape != known[0] or strides != known[1] or code != known[2]:
+            known = self._workspace = (shape, strides, code, memory_of(tensor)[1])
+        return pointer, known[3]
+
+
+class MergeBuffer(CallBuffer):
+    """The call of a merge with its list of partial results."""
+
+    __slots__ = ("_partials",)
+
+    def __init__(self) -> None:
+        super().__init__(_structs.MergeStatesCall)
+        kind = _structs.PartialAttention
+        size = ctypes.sizeof(kind)
+        self._partials = _TensorPlaces(bytes(size * _structs.MAX_PARTIALS), {
+            f"partials[{index}].{field}": index * size + getattr(kind, field).offset
+            for index in range(_structs.MAX_PARTIALS) for field in ("out", "lse")})
+
+    def fill_partials(self, partials: Sequence[Tuple[Any, Any]], device: int) -> bool:
+        """Writes (out, lse) of each part, after fill. Returns and raises as fill does."""
+        count = len(partials)
+        if count > _structs.MAX_PARTIALS:
+            raise TensorError(f"{count} partials: must be at most {_structs.MAX_PARTIALS}; merge "
+                              "some of them first")
+        tensors = {}
+        for index, (out, lse) in enumerate(partials):
+            tensors[f"partials[{index}].out"] = out
+            tensors[f"partials[{index}].lse"] = lse
+        of_torch = self._partials.fill(tensors, device)
+        _pack_partials(self.memory, _structs.MergeStatesCall.partials.offset,
+                       self._partials.address, count)
+        return of_torch
+
+
+class _Buffers(threading.local):
+    """The buffers of one thread."""
+
+    def __init__(self) -> None:
+        self.decode = CallBuffer(_structs.DecodeCall)
+        self.prefill = CallBuffer(_structs.PrefillCall)
+        self.sparse_mla = CallBuffer(_structs.SparseMlaCall)
+        self.append = CallBuffer(_structs.AppendKvCacheCall)
+        self.merge = MergeBuffer()
+
+
+buffers = _Buffers()
+
+
+def scale_or_default(softmax_scale: Optional[float]) -> float:
+    """0 stands for 1 / sqrt(head_dim_qk) at the library."""
+    return 0.0 if softmax_scale is None else softmax_scale

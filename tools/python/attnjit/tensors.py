@@ -1,0 +1,233 @@
+"""Tensors of other libraries as attnjit sees them: address, type, shape, strides. Nothing is
+copied, kept or synchronised.
+
+A tensor may be torch's, anything with `__cuda_array_interface__` (CuPy, Numba) or `__dlpack__`
+(JAX, CuPy), or a TensorView. bool counts as uint8. Types that a library does not have are given
+by a view: `TensorView.of(cupy_uint16_array, dtype="bf16")`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import sys
+from typing import Any, Callable, Dict, Optional, Sequence, Set, Tuple
+
+from .errors import TensorError
+
+DTYPES = {"bf16": 0, "fp16": 1, "fp32": 2, "fp8_e4m3": 3, "fp8_e5m2": 4, "uint8": 5, "int32": 6,
+          "int64": 7}
+DTYPE_NAMES = {code: name for name, code in DTYPES.items()}
+_ITEM_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "fp8_e4m3": 1, "fp8_e5m2": 1, "uint8": 1,
+               "int32": 4, "int64": 8}
+
+# (address, code of the dtype, shape, strides in elements, CUDA ordinal or None if not known).
+Reading = Tuple[int, int, Sequence[int], Sequence[int], Optional[int]]
+Reader = Callable[[Any], Reading]
+
+_TORCH_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32",
+                 "float8_e4m3fn": "fp8_e4m3", "float8_e5m2": "fp8_e5m2", "uint8": "uint8",
+                 "bool": "uint8", "int32": "int32", "int64": "int64"}
+_ARRAY_TYPES = {"<f2": "fp16", "<f4": "fp32", "|u1": "uint8", "|b1": "uint8", "<i4": "int32",
+                "<i8": "int64"}
+# (type code, bits) of DLPack.
+_DLPACK_TYPES = {(4, 16): "bf16", (2, 16): "fp16", (2, 32): "fp32", (10, 8): "fp8_e4m3",
+                 (12, 8): "fp8_e5m2", (1, 8): "uint8", (6, 8): "uint8", (0, 32): "int32",
+                 (0, 64): "int64"}
+_DLPACK_CUDA, _DLPACK_CUDA_MANAGED = 2, 13
+
+
+def _row_major(shape: Sequence[int]) -> Tuple[int, ...]:
+    strides = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def item_bytes(dtype: str) -> int:
+    """Bytes of one element. Raises TensorError for a name that is none of DTYPES."""
+    try:
+        return _ITEM_BYTES[dtype]
+    except KeyError:
+        raise TensorError(f"dtype {dtype!r}: must be one of {', '.join(DTYPES)}") from None
+
+
+class TensorView:
+    """Device memory by its address.
+
+    pointer: address of the first element.
+    dtype: one of DTYPES ("bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2", "uint8", "int32",
+    "int64").
+    shape, strides: at most 5 extents, and as many strides in elements; None is row-major.
+    device: CUDA ordinal, checked against the kernel's; None is not checked.
+    owner: kept alive with the view.
+
+    A view that is kept is the fastest tensor to give to a call. Raises TensorError.
+    """
+
+    __slots__ = ("reading", "owner")
+
+    def __init__(self, pointer: int, dtype: str, shape: Sequence[int],
+                 strides: Optional[Sequence[int]] = None, *, device: Optional[int] = None,
+                 owner: object = None) -> None:
+        item_bytes(dtype)
+        if strides is None:
+            strides = _row_major(shape)
+        if len(strides) != len(shape):
+            raise TensorError(f"strides {tuple(strides)}: must be as many as extents, "
+                              f"{len(shape)}")
+        self.reading: Reading = (pointer, DTYPES[dtype], tuple(shape), tuple(strides), device)
+        self.owner = owner
+
+    @classmethod
+    def of(cls, tensor: object, dtype: Optional[str] = None) -> TensorView:
+        """A view of `tensor`, which it keeps alive; with `dtype`, its elements taken as that
+        type, which must be as wide."""
+        pointer, code, shape, strides, device = read(tensor)
+        own = DTYPE_NAMES[code]
+        if dtype is not None and item_bytes(dtype) != item_bytes(own):
+            raise TensorError(f"dtype {dtype}: must be as wide as the tensor's, {own}")
+        return cls(pointer, dtype or own, shape, strides, device=device, owner=tensor)
+
+    pointer = property(lambda self: self.reading[0])
+    dtype = property(lambda self: DTYPE_NAMES[self.reading[1]])
+    shape = property(lambda self: self.reading[2])
+    strides = property(lambda self: self.reading[3])
+    device = property(lambda self: self.reading[4])
+
+    def __repr__(self) -> str:
+        return f"TensorView({self.dtype} {list(self.shape)}, strides {list(self.strides)})"
+
+
+def _make_torch_reader(torch: Any) -> Reader:
+    codes = {getattr(torch, name): DTYPES[dtype] for name, dtype in _TORCH_DTYPES.items()
+             if hasattr(torch, name)}
+
+    def read_torch(tensor: Any) -> Reading:
+        device = tensor.get_device()
+        if device < 0:
+            raise TensorError(f"a torch tensor on {tensor.device}: must be on a CUDA device; "
+                              "move it with .cuda()")
+        try:
+            code = codes[tensor.dtype]
+        except KeyError:
+            raise TensorError(f"a torch tensor of {tensor.dtype}: must be of "
+                              f"{', '.join(map(str, codes))}; cast it") from None
+        return tensor.data_ptr(), code, tensor.shape, tensor.stride(), device
+
+    return read_torch
+
+
+def _read_cuda_array(tensor: Any) -> Reading:
+    face = tensor.__cuda_array_interface__
+    dtype = _ARRAY_TYPES.get(face["typestr"])
+    if dtype is None:
+        if hasattr(tensor, "__dlpack__"):
+            return _read_dlpack(tensor)
+        raise TensorError(f"an array of type {face['typestr']}: must be of "
+                          f"{', '.join(_ARRAY_TYPES)}; give another type of the same width by "
+                          'TensorView.of(array, dtype="bf16")')
+    shape = face["shape"]
+    strides = face.get("strides")
+    if strides is None:
+        strides = _row_major(shape)
+    else:
+        width = _ITEM_BYTES[dtype]
+        if any(stride % width for stride in strides):
+            raise TensorError(f"an array of {dtype} with strides of {strides} bytes: must be whole "
+                              "elements apart; copy it")
+        strides = tuple(stride // width for stride in strides)
+    return face["data"][0] or 0, DTYPES[dtype], shape, strides, None
+
+
+class _DlTensor(ctypes.Structure):
+    """DLTensor, with which a DLManagedTensor begins."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("type_code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi))
+
+
+def _read_dlpack(tensor: Any) -> Reading:
+    kind, _ = tensor.__dlpack_device__()
+    if kind not in (_DLPACK_CUDA, _DLPACK_CUDA_MANAGED):
+        raise TensorError(f"a DLPack tensor on a device of type {int(kind)}: must be CUDA (2) or "
+                          "CUDA managed (13); move it to the device")
+    # The capsule is only looked into: its deleter runs when it goes. -1: the call is in the order
+    # of the stream that it names, as with all other tensors.
+    capsule = tensor.__dlpack__(stream=-1)
+    face = _DlTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
+    dtype = _DLPACK_TYPES.get((face.type_code, face.bits)) if face.lanes == 1 else None
+    if dtype is None:
+        raise TensorError(f"a DLPack tensor of type code {face.type_code} with {face.bits} bits "
+                          f"in {face.lanes} lane(s): must be one of {', '.join(DTYPES)}; cast it")
+    shape = tuple(face.shape[:face.ndim])
+    strides = tuple(face.strides[:face.ndim]) if face.strides else _row_major(shape)
+    return (face.data or 0) + face.byte_offset, DTYPES[dtype], shape, strides, face.device_id
+
+
+def _read_view(view: TensorView) -> Reading:
+    return view.reading
+
+
+# One reader per type that has been seen, and which of these types are torch's; by find_reader.
+readers: Dict[type, Reader] = {TensorView: _read_view}
+torch_types: Set[type] = set()
+
+
+@functools.lru_cache(maxsize=None)
+def _torch_reader() -> Reader:
+    return _make_torch_reader(sys.modules["torch"])
+
+
+def find_reader(tensor: object) -> Reader:
+    """The reader of tensors of this one's type, which `readers` then holds. Raises TensorError if
+    it is none."""
+    kind = type(tensor)
+    torch_tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    if torch_tensor is not None and isinstance(tensor, torch_tensor):
+        torch_types.add(kind)
+        reader = _torch_reader()
+    elif isinstance(tensor, TensorView):
+        reader = _read_view
+    elif hasattr(tensor, "__cuda_array_interface__"):
+        reader = _read_cuda_array
+    elif hasattr(tensor, "__dlpack__"):
+        reader = _read_dlpack
+    else:
+        raise TensorError(
+            f"a {kind.__module__}.{kind.__qualname__}: must be a torch tensor, a TensorView, or "
+            "have __cuda_array_interface__ or __dlpack__")
+    readers[kind] = reader
+    return reader
+
+
+def read(tensor: object) -> Reading:
+    """Address, dtype, shape, strides and device of any tensor. Raises TensorError."""
+    return (readers.get(type(tensor)) or find_reader(tensor))(tensor)
+
+
+def memory_of(tensor: object) -> Tuple[int, int]:
+    """Address and bytes of a contiguous tensor, such as a workspace; (0, 0) of None."""
+    if tensor is None:
+        return 0, 0
+    pointer, code, shape, strides, _ = read(tensor)
+    if tuple(strides) != _row_major(shape):
+        raise TensorError(f"strides {tuple(strides)} of shape {tuple(shape)}: must be contiguous")
+    return pointer, math.prod(shape) * _ITEM_BYTES[DTYPE_NAMES[code]]
