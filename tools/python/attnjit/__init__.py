@@ -1,5 +1,9 @@
 """attnjit: attention kernels made at run time, from Python.
 
+    out, lse = attnjit.paged_decode(q, k_cache, v_cache, block_table, seq_lens)
+
+or, with what is done once apart from what is done once a step and once a layer:
+
     kernel = attnjit.default_runtime().prepare({"num_q_heads": 32, "num_kv_heads": 8})
     plan = kernel.plan_decode(max_batch=64)
     plan.update(seq_lens)                                        # once a step
@@ -16,7 +20,11 @@ from .errors import (AttnjitError, ColdKernelError, CompileError, CudaError, Dri
                      InternalError, InvalidArgumentError, InvalidCallError,
                      InvalidDescriptorError, LibraryError, MissingKernelError, OutOfMemoryError,
                      TemplateError, TensorError, ToolchainError)
+from . import descriptors
 from .kernels import Kernel, PrefillSplit
+from .operations import (append_kv_cache, merge_attention_states, mla_decode,
+                         mla_prefill_rope, paged_decode, prefill, prefill_kvcache,
+                         sparse_mla_decode, sparse_mla_prefill)
 from .runtime import Miss, Runtime, default_runtime
 from .tensors import TensorView
 

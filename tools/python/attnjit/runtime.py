@@ -122,8 +122,8 @@ class Runtime:
         handle = ctypes.c_uint64()
         check(self._library.attnjit_runtime_create(ctypes.addressof(options),
                                                    ctypes.byref(handle)))
-        self._handle = handle.value
-        finalizer = weakref.finalize(self, self._library.attnjit_runtime_destroy, self._handle)
+        self.handle = handle.value
+        finalizer = weakref.finalize(self, self._library.attnjit_runtime_destroy, self.handle)
         finalizer.atexit = False
 
     def validate(self, descriptor: Descriptor) -> None:
@@ -136,7 +136,7 @@ class Runtime:
         and returns how many were not there. Raises InvalidDescriptorError, ToolchainError,
         CompileError, MissingKernelError."""
         compiled = ctypes.c_int32()
-        check(self._library.attnjit_warm(self._handle, descriptor_json(descriptor),
+        check(self._library.attnjit_warm(self.handle, descriptor_json(descriptor),
                                          encoded(arch), ctypes.byref(compiled)))
         return compiled.value
 
@@ -145,10 +145,10 @@ class Runtime:
         InvalidDescriptorError."""
         text = descriptor_json(descriptor)
         needed = ctypes.c_size_t()
-        check(self._library.attnjit_source(self._handle, text, encoded(arch), None, 0,
+        check(self._library.attnjit_source(self.handle, text, encoded(arch), None, 0,
                                            ctypes.byref(needed)))
         buffer = ctypes.create_string_buffer(needed.value)
-        check(self._library.attnjit_source(self._handle, text, encoded(arch), buffer, len(buffer),
+        check(self._library.attnjit_source(self.handle, text, encoded(arch), buffer, len(buffer),
                                            ctypes.byref(needed)))
         return buffer.value.decode("utf-8")
 
@@ -161,14 +161,14 @@ class Runtime:
         text = descriptor_json(descriptor)
         handle = ctypes.c_uint64()
         check(self._library.attnjit_prepare(
-            self._handle, text, stream_handle(stream, self.device, of_torch=False),
+            self.handle, text, stream_handle(stream, self.device, of_torch=False),
             ctypes.byref(handle)))
         return Kernel(self, text.decode("utf-8"), handle.value)
 
     def is_cold(self, descriptor: Descriptor) -> bool:
         """Whether prepare would have to load or compile. Raises InvalidDescriptorError."""
         cold = ctypes.c_int32()
-        check(self._library.attnjit_is_cold(self._handle, descriptor_json(descriptor),
+        check(self._library.attnjit_is_cold(self.handle, descriptor_json(descriptor),
                                             ctypes.byref(cold)))
         return bool(cold.value)
 

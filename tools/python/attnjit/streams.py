@@ -50,3 +50,12 @@ def stream_handle(stream: Stream, device: int, *, of_torch: bool) -> int:
     if isinstance(stream, int):
         return stream
     return _handle_of(stream)
+
+
+def current_stream_is_captured(device: int) -> bool:
+    """Whether torch is capturing a graph on its current stream of `device`."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return False
+    with torch.cuda.device(device):
+        return torch.cuda.is_current_stream_capturing()

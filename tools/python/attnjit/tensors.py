@@ -31,6 +31,8 @@ _TORCH_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32",
                  "bool": "uint8", "int32": "int32", "int64": "int64"}
 _ARRAY_TYPES = {"<f2": "fp16", "<f4": "fp32", "|u1": "uint8", "|b1": "uint8", "<i4": "int32",
                 "<i8": "int64"}
+# torch's name of each dtype.
+TORCH_NAMES = {dtype: name for name, dtype in _TORCH_DTYPES.items() if name != "bool"}
 # (type code, bits) of DLPack.
 _DLPACK_TYPES = {(4, 16): "bf16", (2, 16): "fp16", (2, 32): "fp32", (10, 8): "fp8_e4m3",
                  (12, 8): "fp8_e5m2", (1, 8): "uint8", (6, 8): "uint8", (0, 32): "int32",
@@ -231,3 +233,15 @@ def memory_of(tensor: object) -> Tuple[int, int]:
     if tuple(strides) != _row_major(shape):
         raise TensorError(f"strides {tuple(strides)} of shape {tuple(shape)}: must be contiguous")
     return pointer, math.prod(shape) * _ITEM_BYTES[DTYPE_NAMES[code]]
+
+
+def dtype_and_shape(name: str, tensor: object, *ranks: int) -> Tuple[str, Tuple[int, ...]]:
+    """The dtype and shape of a tensor that must have one of `ranks`. Raises TensorError."""
+    try:
+        _, code, shape, _, _ = read(tensor)
+    except TensorError as error:
+        raise TensorError(f"{name} is {error.message}") from None
+    if len(shape) not in ranks:
+        raise TensorError(f"{name} has shape {list(shape)}: must have "
+                          f"{' or '.join(map(str, ranks))} dimensions")
+    return DTYPE_NAMES[code], tuple(shape)

@@ -1,0 +1,39 @@
+"""What an operation does while torch.compile traces it: it becomes the custom op of its name, which
+torch_ops registers."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any, Callable, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _never() -> bool:
+    return False
+
+
+# Set by torch_ops: torch's own question, which it answers while it traces, and the custom ops.
+is_compiling: Callable[[], bool] = _never
+custom_ops: Any = None
+
+
+def _plain(value: Any) -> Any:
+    """What the schema of a custom op can hold: fields of a descriptor as JSON."""
+    return json.dumps(value) if isinstance(value, dict) else value
+
+
+def traceable(function: Function) -> Function:
+    """`function`, which torch.compile sees as the custom op attnjit::<its name>. The op takes no
+    out, lse, workspace, plan, stream and runtime."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def call(*tensors: Any, **keywords: Any) -> Any:
+        if is_compiling():
+            given = {key: _plain(value) for key, value in keywords.items() if value is not None}
+            return getattr(custom_ops, name)(*tensors, **given)
+        return function(*tensors, **keywords)
+
+    return call  # type: ignore[return-value]
