@@ -14,6 +14,8 @@ Tensors are torch's, CuPy's, or any other's with `__cuda_array_interface__` or `
 is not needed, and not imported by this module.
 """
 
+import sys
+
 from ._library import library
 from .decode_plan import DecodePlan
 from .errors import (AttnjitError, ColdKernelError, CompileError, CudaError, DriverError,
@@ -40,3 +42,7 @@ __all__ = [
 def library_version() -> str:
     """The version of libattnjit.so, "0.1.0". Raises LibraryError."""
     return library().attnjit_version().decode()
+
+
+if hasattr(getattr(sys.modules.get("torch"), "library", None), "register_fake"):
+    from . import torch_ops  # noqa: F401  torch.compile must find the ops before the first call

@@ -14,14 +14,11 @@ def _never() -> bool:
     return False
 
 
-# Set by torch_ops: torch's own question, which it answers while it traces, and the custom ops.
+# Set by torch_ops: torch's own question, which it answers while it traces, the custom ops, and a
+# json.dumps that it calls rather than traces.
 is_compiling: Callable[[], bool] = _never
 custom_ops: Any = None
-
-
-def _plain(value: Any) -> Any:
-    """What the schema of a custom op can hold: fields of a descriptor as JSON."""
-    return json.dumps(value) if isinstance(value, dict) else value
+to_json: Callable[[Any], str] = json.dumps
 
 
 def traceable(function: Function) -> Function:
@@ -32,7 +29,8 @@ def traceable(function: Function) -> Function:
     @functools.wraps(function)
     def call(*tensors: Any, **keywords: Any) -> Any:
         if is_compiling():
-            given = {key: _plain(value) for key, value in keywords.items() if value is not None}
+            given = {key: to_json(value) if isinstance(value, dict) else value
+                     for key, value in keywords.items() if value is not None}
             return getattr(custom_ops, name)(*tensors, **given)
         return function(*tensors, **keywords)
 

@@ -15,12 +15,18 @@ from .streams import Stream, stream_handle
 from .tensors import DTYPE_NAMES, dtype_and_shape, read, torch_types
 
 
-def _inferred_fields(q_dtype: str, k: Any, softcap: float, tensors: Dict[str, Any]) -> Fields:
+def output_dtype(q_dtype: str, fields: Fields) -> str:
+    """The dtype of out: what `fields` say, else q's, else bf16 where that is fp8."""
+    of_q = "bf16" if q_dtype.startswith("fp8") else q_dtype
+    return with_fields({"dtype_out": of_q}, fields)["dtype_out"]
+
+
+def _inferred_fields(q_dtype: str, k: Any, softcap: float,
+                     tensors: Dict[str, Any]) -> Dict[str, Any]:
     """The fields that follow from which tensors a call has, and from their types."""
     fields: Dict[str, Any] = {"has_sinks": tensors.get("sinks") is not None,
-                              "dtype_kv": DTYPE_NAMES[read(k)[1]]}
-    if q_dtype.startswith("fp8"):
-        fields["dtype_out"] = "bf16"
+                              "dtype_kv": DTYPE_NAMES[read(k)[1]],
+                              "dtype_out": output_dtype(q_dtype, None)}
     if softcap:
         fields["score_modifier"] = "softcap"
     elif tensors.get("alibi_slopes") is not None:
@@ -37,9 +43,9 @@ def _run(kernel: Kernel, q: Any, width: int, fields: Dict[str, Any], *, out: Any
          softmax_scale: Optional[float], softcap: float, workspace: Any, stream: Stream,
          **tensors: Any) -> Tuple[Any, Any]:
     """Allocates what is left out, and runs in the parts that the shapes ask for."""
-    dtype, shape = dtype_and_shape("q", q, 3, 4)
+    _, shape = dtype_and_shape("q", q, 3, 4)
     if out is None:
-        out = allocate("out", (*shape[:-1], width), fields.get("dtype_out", dtype), like=q,
+        out = allocate("out", (*shape[:-1], width), fields["dtype_out"], like=q,
                        stream=stream)
     if lse is None:
         rows = shape[1::-1] if len(shape) == 3 else (shape[0], shape[2], shape[1])
@@ -152,7 +158,7 @@ def mla_prefill_rope(q: Any, k: Any, v: Any, k_rope: Any, *, q_offsets: Any, kv_
     dtype, (_, num_heads, q_depth) = dtype_and_shape("q", q, 3)
     depth = read(k)[2][-1]
     rope_dtype, rope = dtype_and_shape("k_rope", k_rope, 4)
-    fields = with_fields({"dtype_out": "bf16" if dtype.startswith("fp8") else dtype}, descriptor)
+    fields = with_fields({"dtype_out": output_dtype(dtype, None)}, descriptor)
     used = runtime_of(q, runtime)
     kernel = kernel_of(
         used, mla_prefill_rope_descriptor, stream_handle(stream, used.device,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 import math
 import sys
 from typing import Any, Callable, Dict, Optional, Sequence, Set, Tuple
@@ -104,20 +105,26 @@ class TensorView:
         return f"TensorView({self.dtype} {list(self.shape)}, strides {list(self.strides)})"
 
 
-def _make_torch_reader(torch: Any) -> Reader:
-    codes = {getattr(torch, name): DTYPES[dtype] for name, dtype in _TORCH_DTYPES.items()
-             if hasattr(torch, name)}
+def dtype_of_torch(dtype: Any) -> str:
+    """The name of one of torch's dtypes. Raises TensorError for one that no kernel reads."""
+    name = str(dtype).rpartition(".")[2]
+    if name not in _TORCH_DTYPES:
+        raise TensorError(f"a torch tensor of {dtype}: must be of {', '.join(_TORCH_DTYPES)}; "
+                          "cast it")
+    return _TORCH_DTYPES[name]
+
+
+def _make_torch_reader() -> Reader:
+    codes: Dict[Any, int] = {}
 
     def read_torch(tensor: Any) -> Reading:
         device = tensor.get_device()
         if device < 0:
             raise TensorError(f"a torch tensor on {tensor.device}: must be on a CUDA device; "
                               "move it with .cuda()")
-        try:
-            code = codes[tensor.dtype]
-        except KeyError:
-            raise TensorError(f"a torch tensor of {tensor.dtype}: must be of "
-                              f"{', '.join(map(str, codes))}; cast it") from None
+        code = codes.get(tensor.dtype)
+        if code is None:
+            code = codes[tensor.dtype] = DTYPES[dtype_of_torch(tensor.dtype)]
         return tensor.data_ptr(), code, tensor.shape, tensor.stride(), device
 
     return read_torch
@@ -195,7 +202,9 @@ torch_types: Set[type] = set()
 
 @functools.lru_cache(maxsize=None)
 def _torch_reader() -> Reader:
-    return _make_torch_reader(sys.modules["torch"])
+    if hasattr(sys.modules["torch"].library, "register_fake"):  # torch 2.4 and later
+        importlib.import_module(".torch_ops", __package__)
+    return _make_torch_reader()
 
 
 def find_reader(tensor: object) -> Reader:
