@@ -1,5 +1,6 @@
 import threading
 import unittest
+import unittest.mock
 
 import python_fixture
 from fake_arrays import DEVICE_MEMORY, CudaArray
@@ -86,6 +87,23 @@ class OperationsTest(python_fixture.MockDriverTest):
         thread.join()
         self.assertIs(plans[0], plans[1])
         self.assertEqual(len(set(map(id, plans))), 3)
+
+    def test_each_capture_takes_a_plan_that_calls_before_it_laid_aside(self):
+        kernel = self.runtime.prepare(attnjit.descriptors.decode_descriptor(
+            num_q_heads=8, num_kv_heads=2, head_dim_qk=64, head_dim_v=64, page_size=16))
+
+        def plan(stream, is_captured):
+            with unittest.mock.patch.object(prepared, "current_stream_is_captured",
+                                            lambda device: is_captured):
+                return prepared.plan_of(kernel, 16, 1, 0, stream)
+
+        with self.assertRaisesRegex(attnjit.ColdKernelError, "call the operation once before"):
+            plan(32, True)
+        eager = plan(0, False)
+        captured = plan(32, True)
+        self.assertIs(plan(32, True), captured)
+        self.assertIs(plan(0, False), eager)
+        self.assertEqual(len({eager, captured, plan(48, True)}), 3)
 
     def test_mla_decode_takes_v_from_k(self):
         attnjit.mla_decode(view("bf16", 2, 1, 16, 576), view("bf16", 9, 64, 1, 576),

@@ -59,21 +59,20 @@ class _ThreadPlans(threading.local):
 
 _of_thread = _ThreadPlans()
 _lock = threading.Lock()
-# A plan cannot be made while a graph is captured, so each new one has a spare for that.
+# A plan cannot be made while a graph is captured, so there is a spare for the next capture.
 _spares: Dict[Tuple[int, ...], DecodePlan] = {}
 _captured: List[DecodePlan] = []  # graphs use them, and do not own them
 
 
-def _make_plan(kernel: Kernel, shape: Tuple[int, int, int]) -> DecodePlan:
-    key = (kernel.handle, *shape)
-    if not current_stream_is_captured(kernel.device):
-        if key not in _spares:
-            spare = kernel.plan_decode(*shape)
-            with _lock:
-                _spares.setdefault(key, spare)
-        return kernel.plan_decode(*shape)
+def _add_spare(kernel: Kernel, shape: Tuple[int, int, int]) -> None:
+    spare = kernel.plan_decode(*shape)
     with _lock:
-        plan = _spares.pop(key, None)
+        _spares.setdefault((kernel.handle, *shape), spare)
+
+
+def _take_spare(kernel: Kernel, shape: Tuple[int, int, int]) -> DecodePlan:
+    with _lock:
+        plan = _spares.pop((kernel.handle, *shape), None)
         if plan is None:
             raise ColdKernelError(
                 "no plan is left for a graph: a plan allocates, which a capture forbids; call the "
@@ -87,9 +86,14 @@ def plan_of(kernel: Kernel, batch: int, seqlen_q: int, max_seqlen_kv: int,
     """A plan for at least `batch` requests that only this thread uses, and only on `stream`; in a
     capture one that only this thread's captures on the stream use. Raises InvalidCallError,
     CudaError, ColdKernelError."""
-    max_batch = 1 << max(batch - 1, 0).bit_length()
-    key = (kernel.handle, max_batch, seqlen_q, max_seqlen_kv, stream)
-    plan = _of_thread.plans.get(key)
+    shape = (1 << max(batch - 1, 0).bit_length(), seqlen_q, max_seqlen_kv)
+    plan = _of_thread.plans.get((kernel.handle, stream, *shape))
+    if plan is not None and (kernel.handle, *shape) in _spares:
+        return plan
+    is_captured = current_stream_is_captured(kernel.device)
+    if not is_captured and (kernel.handle, *shape) not in _spares:
+        _add_spare(kernel, shape)
     if plan is None:
-        plan = _of_thread.plans[key] = _make_plan(kernel, (max_batch, seqlen_q, max_seqlen_kv))
+        plan = _take_spare(kernel, shape) if is_captured else kernel.plan_decode(*shape)
+        _of_thread.plans[(kernel.handle, stream, *shape)] = plan
     return plan
