@@ -32,10 +32,12 @@ from .tensors import TensorView
 
 __all__ = [
     "AttnjitError", "ColdKernelError", "CompileError", "CudaError", "DecodePlan", "DriverError",
-    "InternalError", "InvalidArgumentError", "InvalidCallError", "InvalidDescriptorError",
-    "Kernel", "LibraryError", "Miss", "MissingKernelError", "OutOfMemoryError", "PrefillSplit",
-    "Runtime", "TemplateError", "TensorError", "TensorView", "ToolchainError", "default_runtime",
-    "library_version",
+    "InternalError", "InvalidArgumentError", "InvalidCallError", "InvalidDescriptorError", "Kernel",
+    "LibraryError", "Miss", "MissingKernelError", "OutOfMemoryError", "PrefillSplit", "Runtime",
+    "TemplateError", "TensorError", "TensorView", "ToolchainError", "append_kv_cache",
+    "default_runtime", "descriptors", "library_version", "merge_attention_states", "mla_decode",
+    "mla_prefill_rope", "paged_decode", "prefill", "prefill_kvcache", "sparse_mla_decode",
+    "sparse_mla_prefill",
 ]
 
 

@@ -87,13 +87,15 @@ def plan_of(kernel: Kernel, batch: int, seqlen_q: int, max_seqlen_kv: int,
     capture one that only this thread's captures on the stream use. Raises InvalidCallError,
     CudaError, ColdKernelError."""
     shape = (1 << max(batch - 1, 0).bit_length(), seqlen_q, max_seqlen_kv)
-    plan = _of_thread.plans.get((kernel.handle, stream, *shape))
-    if plan is not None and (kernel.handle, *shape) in _spares:
+    key = (kernel.handle, *shape)
+    own = (stream, *key)
+    plan = _of_thread.plans.get(own)
+    if plan is not None and key in _spares:
         return plan
     is_captured = current_stream_is_captured(kernel.device)
-    if not is_captured and (kernel.handle, *shape) not in _spares:
+    if not is_captured and key not in _spares:
         _add_spare(kernel, shape)
     if plan is None:
         plan = _take_spare(kernel, shape) if is_captured else kernel.plan_decode(*shape)
-        _of_thread.plans[(kernel.handle, stream, *shape)] = plan
+        _of_thread.plans[own] = plan
     return plan
