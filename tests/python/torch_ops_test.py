@@ -5,7 +5,7 @@ import unittest
 import python_fixture
 
 import attnjit
-from attnjit import TensorError, compiled_calls, tensors
+from attnjit import TensorError, allocation, compiled_calls, tensors
 
 if importlib.util.find_spec("torch") is None:
     raise SystemExit("skipped: torch is not installed")
@@ -155,6 +155,16 @@ class TorchTensorsTest(unittest.TestCase):
         self.assertEqual(tensors.dtype_of_torch(torch.bool), "uint8")
         with self.assertRaisesRegex(TensorError, "torch.float64: must be of bfloat16"):
             tensors.dtype_of_torch(torch.float64)
+
+    def test_outputs_are_allocated_beside_the_tensors(self):
+        like = zeros(2)
+        tensors.find_reader(like)
+        out = allocation.allocate("out", (2, 3), "fp8_e4m3", like=like, stream=None)
+        self.assertEqual((out.dtype, tuple(out.shape), out.device),
+                         (torch.float8_e4m3fn, (2, 3), like.device))
+        self.assertIsNone(allocation.workspace_for(0, None, like=like, stream=None))
+        self.assertIs(allocation.workspace_for(8, out, like=like, stream=None), out)
+        self.assertEqual(allocation.workspace_for(8, None, like=like, stream=None).numel(), 8)
 
     def test_a_call_on_the_host_is_no_trace(self):
         self.assertFalse(compiled_calls.is_compiling())

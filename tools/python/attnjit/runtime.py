@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import json
 import os
+import threading
 import weakref
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import _structs
 from ._library import check, encoded, library
@@ -173,7 +173,13 @@ class Runtime:
         return bool(cold.value)
 
 
-@functools.lru_cache(maxsize=None)
+_default_runtimes: Dict[int, Runtime] = {}
+_lock = threading.Lock()
+
+
 def default_runtime(device: int = 0) -> Runtime:
     """The process's runtime for `device`, with default options; opened at the first call."""
-    return Runtime(device=device)
+    with _lock:
+        if device not in _default_runtimes:
+            _default_runtimes[device] = Runtime(device=device)
+        return _default_runtimes[device]
