@@ -1,5 +1,8 @@
 #include "nvrtc_search.hpp"
 
+#include <dlfcn.h>
+#include <link.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -79,18 +82,36 @@ void add_toolkits(std::vector<NvrtcCandidate>& candidates) {
   }
 }
 
-// The NVRTC wheels of one Python prefix: <prefix>/lib/python3.*/site-packages/nvidia/*/lib.
+// The NVRTC wheels among Python packages: <packages>/nvidia/*/lib.
+bool add_packages(std::vector<NvrtcCandidate>& candidates, const std::string& origin,
+                  const fs::path& packages) {
+  bool found = false;
+  for (const fs::path& package : subdirectories(packages / "nvidia", "cu")) {
+    found = add_directory(candidates, origin, package / "lib") || found;
+  }
+  return found;
+}
+
+// Those of one Python prefix: <prefix>/lib/python3.*/site-packages.
 bool add_wheels(std::vector<NvrtcCandidate>& candidates, const std::string& origin,
                 const fs::path& prefix) {
   bool found = false;
   for (const fs::path& python : subdirectories(prefix / "lib", "python3")) {
     for (const char* packages : {"site-packages", "dist-packages"}) {
-      for (const fs::path& package : subdirectories(python / packages / "nvidia", "cu")) {
-        found = add_directory(candidates, origin, package / "lib") || found;
-      }
+      found = add_packages(candidates, origin, python / packages) || found;
     }
   }
   return found;
+}
+
+// Where pip put both attnjit and NVRTC, environments need not be activated: the library is in
+// <packages>/attnjit/, the command in <prefix>/bin/.
+void add_neighbours(std::vector<NvrtcCandidate>& candidates, const fs::path& module) {
+  const fs::path root = module.parent_path().parent_path();
+  if (!root.empty()) {
+    add_packages(candidates, "Python packages", root);
+    add_wheels(candidates, "Python packages", root);
+  }
 }
 
 void add_python(std::vector<NvrtcCandidate>& candidates) {
@@ -115,7 +136,19 @@ void add_python(std::vector<NvrtcCandidate>& candidates) {
 
 }  // namespace
 
-std::vector<NvrtcCandidate> nvrtc_candidates(const fs::path& option) {
+fs::path attnjit_module() {
+  Dl_info symbol;
+  link_map* module = nullptr;
+  const auto* const self = reinterpret_cast<const void*>(&attnjit_module);
+  if (dladdr1(self, &symbol, reinterpret_cast<void**>(&module), RTLD_DL_LINKMAP) == 0) {
+    return {};
+  }
+  std::error_code ignored;
+  const std::string name = module->l_name;  // empty: the program itself
+  return name.empty() ? fs::read_symlink("/proc/self/exe", ignored) : fs::absolute(name, ignored);
+}
+
+std::vector<NvrtcCandidate> nvrtc_candidates(const fs::path& option, const fs::path& module) {
   std::vector<NvrtcCandidate> candidates;
   if (!option.empty()) {
     add_named(candidates, "option", option);
@@ -129,6 +162,7 @@ std::vector<NvrtcCandidate> nvrtc_candidates(const fs::path& option) {
     candidates.push_back({"loader path", soname, ""});
   }
   add_toolkits(candidates);
+  add_neighbours(candidates, module);
   add_python(candidates);
   return candidates;
 }

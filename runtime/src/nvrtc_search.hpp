@@ -14,8 +14,12 @@ struct NvrtcCandidate {
   std::string problem;          // why it cannot be tried; empty = try it
 };
 
+// The file that holds this code: a program, or libattnjit.so. Empty if it cannot be told.
+std::filesystem::path attnjit_module();
+
 // `option` if not empty, else $ATTNJIT_NVRTC if set, decides alone; otherwise the loader's path,
-// toolkits and Python packages follow one another.
-std::vector<NvrtcCandidate> nvrtc_candidates(const std::filesystem::path& option);
+// toolkits, the Python packages that `module` was installed among, and others follow one another.
+std::vector<NvrtcCandidate> nvrtc_candidates(
+    const std::filesystem::path& option, const std::filesystem::path& module = attnjit_module());
 
 }  // namespace attnjit

@@ -82,3 +82,23 @@ TEST_CASE(
   CHECK(position(candidates, wheel_12) > 2);
   CHECK(position(candidates, wheel_13) > 2);
 }
+
+TEST_CASE(
+    "no toolkit needed: NVRTC is found among the Python packages that attnjit was installed with, "
+    "though no environment is active") {
+  const ScratchDirectory scratch;
+  const fs::path packages = scratch.path() / "lib" / "python3.11" / "site-packages";
+  const fs::path wheel = make_file(packages / "nvidia" / "cu13" / "lib" / "libnvrtc.so.13");
+  const ScopedVariable unset("ATTNJIT_NVRTC", std::nullopt);
+  const ScopedVariable virtual_environment("VIRTUAL_ENV", std::nullopt);
+  const fs::path library = packages / "attnjit" / "libattnjit.so";
+  const fs::path command = scratch.path() / "bin" / "attnjit";
+  for (const fs::path& module : {library, command}) {
+    CHECK(position(nvrtc_candidates({}, module), wheel) > 1);
+  }
+  CHECK(position(nvrtc_candidates({}, {}), wheel) == -1);
+}
+
+TEST_CASE("no toolkit needed: a program knows the file that it runs from") {
+  CHECK(fs::equivalent(attnjit_module(), "/proc/self/exe"));
+}
