@@ -81,7 +81,7 @@ KeyLock DiskCache::lock(const CacheKey& key, const LockPatience& patience) const
   CacheLookup refusal;
   const fs::path* directory = state_->own_directory(&refusal);
   if (directory == nullptr) {
-    return KeyLock(std::move(refusal.detail));
+    return {LockRefusal::impossible, std::move(refusal.detail)};
   }
   return lock_file(lock_path(*directory, key.digest), state_->modes, patience);
 }
@@ -124,7 +124,8 @@ bool DiskCache::quarantine(const StoredEntry& entry) const {
 }
 
 CleanupReport DiskCache::collect_garbage(std::uint64_t max_bytes, CleanupMode mode) const {
-  const fs::path* directory = state_->own_directory(nullptr);
+  CacheLookup refusal;
+  const fs::path* directory = state_->own_directory(&refusal);
   std::error_code error;
   if (directory == nullptr || !fs::is_directory(*directory, error)) {
     CleanupReport nothing;
@@ -133,6 +134,7 @@ CleanupReport DiskCache::collect_garbage(std::uint64_t max_bytes, CleanupMode mo
   }
   CleanupReport report = clean_up(*directory, state_->modes,
                                   {.max_bytes = max_bytes,
+    nothing.problem = std::move(refusal.detail);
                                    .target_bytes = max_bytes,
                                    .now = std::time(nullptr),
                                    .session_start = std::numeric_limits<std::time_t>::max(),

@@ -79,7 +79,7 @@ class DiskCache {
 
   // Removes leftovers from the written directory and, beyond `max_bytes`, the entries that were
   // used least recently, also those of this session. Not done where another process does it or no
-  // lock can be made.
+  // lock can be made; a report needs no lock.
   CleanupReport collect_garbage(std::uint64_t max_bytes, CleanupMode mode) const;
 
   // Counts that a hit has saved a compile of so long.
