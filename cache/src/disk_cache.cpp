@@ -62,6 +62,9 @@ CacheLookup DiskCache::get(const CacheKey& key) const {
   } else {
     state_->counters.count_miss(lookup.reason);
   }
+  if (state_->counters.is_flush_due()) {
+    flush_counters();
+  }
   return lookup;
 }
 
@@ -106,6 +109,7 @@ bool DiskCache::put(const CacheKey& key, std::string_view metadata, std::string_
   }
   state_->counters.count_put(bytes.size());
   state_->counters.count_evictions(state_->cap.note_put(*directory, state_->modes, bytes.size()));
+  flush_counters();
   return true;
 }
 
@@ -130,11 +134,11 @@ CleanupReport DiskCache::collect_garbage(std::uint64_t max_bytes, CleanupMode mo
   if (directory == nullptr || !fs::is_directory(*directory, error)) {
     CleanupReport nothing;
     nothing.is_done = directory != nullptr;
+    nothing.problem = std::move(refusal.detail);
     return nothing;
   }
   CleanupReport report = clean_up(*directory, state_->modes,
                                   {.max_bytes = max_bytes,
-    nothing.problem = std::move(refusal.detail);
                                    .target_bytes = max_bytes,
                                    .now = std::time(nullptr),
                                    .session_start = std::numeric_limits<std::time_t>::max(),

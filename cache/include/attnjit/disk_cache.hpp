@@ -86,7 +86,7 @@ class DiskCache {
   void count_saved_compile(std::chrono::microseconds time) const;
 
   // Appends the counts since the last time to the directory's statistics, if the directory is
-  // there.
+  // there. A put does so too, and one get in 256, so that a process that is killed loses little.
   void flush_counters() const;
 
   // Why the written directory is not used; empty if it is, or is not there yet.
