@@ -10,6 +10,7 @@
 
 #include "attnjit/shown_text.hpp"
 #include "command.hpp"
+#include "given_words.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
@@ -37,11 +38,13 @@ CacheOptions require_directory(CacheOptions options) {
 void add_cache_places(CLI::App& command, CachePlaces& places) {
   command.add_option("--cache-dir", places.directory,
                      "Cache directory (default ATTNJIT_CACHE_DIR, else the user's cache)");
-  command
-      .add_option("--cache-layer", places.layers,
-                  "Read-only directory or bundle below it, may be given several times (default "
-                  "ATTNJIT_CACHE_LAYERS)")
-      ->allow_extra_args(false);
+  add_texts(
+      command, "--cache-layer",
+      [&places](const std::vector<std::string>& paths) {
+        places.layers.assign(paths.begin(), paths.end());
+      },
+      "Read-only directory or bundle below it, may be given several times (default "
+      "ATTNJIT_CACHE_LAYERS)");
 }
 
 DiskCache open_cache(const CachePlaces& places) {

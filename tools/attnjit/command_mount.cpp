@@ -16,6 +16,7 @@
 #include "json_document.hpp"
 #include "standard_streams.hpp"
 
+#include "given_words.hpp"
 namespace attnjit {
 namespace {
 
@@ -86,7 +87,13 @@ void add_mount_command(CLI::App& app, CommandAction& action) {
   CLI::App* command = app.add_subcommand(
       "mount", "Examine bundles or directories as layers, print the setting that mounts them");
   const auto mount = std::make_shared<MountCommand>();
-  command->add_option("layer", mount->layers, "Bundles or cache directories, in order")->required();
+  add_texts(
+      *command, "layer",
+      [mount](const std::vector<std::string>& paths) {
+        mount->layers.assign(paths.begin(), paths.end());
+      },
+      "Bundles or cache directories, in order");
+  command->get_option("layer")->required();
   command->add_flag("--json", mount->as_json, "Print one JSON document");
   command->callback([&action, mount] { action = [mount] { return run(*mount); }; });
 }
