@@ -52,7 +52,7 @@ DiskCache open_cache(const CachePlaces& places) {
   choice.directory = places.directory;
   choice.layers = places.layers;
   CacheOptions options = require_directory(resolve_cache_options(choice, warn));
-  for (const std::filesystem::path& path : options.layers) {
+  for (const std::filesystem::path& path : distinct_layers(options.directory, options.layers)) {
     const LayerState state = CacheLayer(path).state();
     if (state.kind == LayerKind::missing || state.kind == LayerKind::unusable) {
       warn(fmt::format("layer {} is left out: {}", shown_text(path.string()), state.problem));
@@ -76,9 +76,14 @@ void require_trusted(const DiskCache& cache) {
   }
 }
 
-void require_path(const std::filesystem::path& path, std::string_view what) {
-  if (path.empty()) {
-    throw UsageError(fmt::format("{} is empty; fix: name a bundle or a cache directory", what));
+void require_usable(const CacheLayer& layer, std::string_view field) {
+  const LayerState state = layer.state();
+  if (state.kind == LayerKind::missing || state.kind == LayerKind::unusable) {
+    throw UsageError(fmt::format(
+        "{} = {}: {}{}", field, shown_text(layer.path().string()), state.problem,
+        state.reason == MissReason::untrusted
+            ? ""  // which says what to do
+            : "; fix: name a bundle that `attnjit bundle` wrote, or a cache directory"));
   }
 }
 
