@@ -45,7 +45,7 @@ ExitCode run(const ReportCommand& command) {
     data.add_run(path, read_run(path));
   }
   bool is_damaged = false;
-  if (command.runs.empty() || !command.places.directory.empty()) {
+  if (command.runs.empty() || !command.places.directory.empty() || !command.places.layers.empty()) {
     const DiskCache cache = open_cache(command.places);
     const StoredKernels stored = list_stored_kernels(cache);
     data.add_cache(stored, *cache.directory());
