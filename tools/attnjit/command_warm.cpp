@@ -132,6 +132,7 @@ WarmRun run_with_progress(const WarmCommand& command, const std::filesystem::pat
   settings.memory_limit_bytes = command.memory_limit_megabytes * bytes_per_megabyte;
   settings.stop = [&] { return guard.request(); };
   settings.on_begin = [&](std::size_t job) { progress.begin(job, progress_job(jobs[job])); };
+  settings.on_postpone = [&](std::size_t job) { progress.postpone(job, progress_job(jobs[job])); };
   settings.on_end = [&](std::size_t job, const WarmedKernel& kernel) {
     progress.finish(job, progress_job(jobs[job]), progress_outcome(kernel));
   };
