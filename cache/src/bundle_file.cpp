@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <utility>
 
 #include <unistd.h>
@@ -52,8 +53,17 @@ BundleFile::BundleFile(FileDescriptor file, std::uint64_t file_bytes, std::files
   }
   if (!problem_.empty()) {
     reason_ = outcome.ok() ? MissReason::corrupt : MissReason::unreadable;
-    problem_ = path_.string() + ": " + problem_;
   }
+}
+
+std::uint64_t BundleFile::expected_bytes() const {
+  // Rows are back to back in their order; a last one that wraps around is beyond any file.
+  if (rows_.empty()) {
+    return encoded_index_bytes(0);
+  }
+  const BundleRow& last = rows_.back();
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  return last.bytes > most - last.offset ? most : last.offset + last.bytes;
 }
 
 CacheLookup BundleFile::read(std::string_view digest) const {

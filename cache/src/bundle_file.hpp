@@ -19,9 +19,13 @@ class BundleFile {
   // Of a regular file that is open for reading; `path` names it in messages.
   BundleFile(FileDescriptor file, std::uint64_t file_bytes, std::filesystem::path path);
 
-  // Why nothing can be read; empty if entries can.
+  // Why nothing can be read, without the path; empty if entries can.
   const std::string& problem() const { return problem_; }
   MissReason reason() const { return reason_; }  // then
+
+  // How long the file is, and how long its index says.
+  std::uint64_t file_bytes() const { return file_bytes_; }
+  std::uint64_t expected_bytes() const;
 
   CacheLookup read(std::string_view digest) const;
   const std::vector<BundleRow>& rows() const { return rows_; }

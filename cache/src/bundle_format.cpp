@@ -1,5 +1,7 @@
 #include "bundle_format.hpp"
 
+#include <limits>
+
 #include "byte_order.hpp"
 #include "content_digest.hpp"
 #include "entry_layout.hpp"
@@ -45,8 +47,12 @@ bool is_checksum_right(std::string_view bytes) {
 
 }  // namespace
 
+std::uint64_t encoded_index_bytes(std::uint64_t rows) {
+  return bundle_header_bytes + rows * row_bytes + checksum_bytes;
+}
+
 std::string encode_bundle_index(std::vector<BundleRow>& rows) {
-  std::uint64_t offset = bundle_header_bytes + rows.size() * row_bytes + checksum_bytes;
+  std::uint64_t offset = encoded_index_bytes(rows.size());
   std::string bytes(magic);
   append_integer(bytes, bundle_version);
   append_integer(bytes, static_cast<std::uint64_t>(rows.size()));
@@ -63,6 +69,11 @@ std::string encode_bundle_index(std::vector<BundleRow>& rows) {
 
 std::optional<std::size_t> bundle_index_bytes(std::string_view header, std::uint64_t file_bytes,
                                               std::string* problem) {
+  if (file_bytes < encoded_index_bytes(0) && magic.starts_with(header.substr(0, magic.size()))) {
+    return refuse(problem, "is cut off: expected are at least " +
+                               std::to_string(encoded_index_bytes(0)) + " bytes, and it has " +
+                               std::to_string(file_bytes));
+  }
   if (header.size() < bundle_header_bytes || !header.starts_with(magic)) {
     return refuse(problem, "does not begin as a bundle does");
   }
@@ -71,12 +82,18 @@ std::optional<std::size_t> bundle_index_bytes(std::string_view header, std::uint
     return refuse(problem, "bundle version " + std::to_string(version) + ", only version " +
                                std::to_string(bundle_version) + " is read");
   }
-  constexpr std::uint64_t fixed_bytes = bundle_header_bytes + checksum_bytes;
   const auto count = read_integer<std::uint64_t>(header, count_offset);
-  if (file_bytes < fixed_bytes || count > (file_bytes - fixed_bytes) / row_bytes) {
-    return refuse(problem, "its index of " + std::to_string(count) + " entries is cut off");
+  const bool is_possible = count <= std::numeric_limits<std::uint32_t>::max();
+  if (!is_possible || encoded_index_bytes(count) > file_bytes) {
+    return refuse(
+        problem,
+        "is cut off: expected are " +
+            (is_possible
+                 ? "at least " + std::to_string(encoded_index_bytes(count)) + " bytes, for an index"
+                 : std::string("more bytes than any file has, for one")) +
+            " of " + std::to_string(count) + " entries, and it has " + std::to_string(file_bytes));
   }
-  return static_cast<std::size_t>(fixed_bytes + count * row_bytes);
+  return static_cast<std::size_t>(encoded_index_bytes(count));
 }
 
 std::optional<std::vector<BundleRow>> decode_bundle_index(std::string_view bytes,

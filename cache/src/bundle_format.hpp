@@ -21,6 +21,9 @@ struct BundleRow {
 
 constexpr std::size_t bundle_header_bytes = 20;
 
+// How many bytes header, index and checksum take for so many entries, below 2^32.
+std::uint64_t encoded_index_bytes(std::uint64_t rows);
+
 // Header, index and their checksum for entries that follow in this order, back to back: offsets are
 // filled in. `rows` are sorted by digest, without repetition.
 std::string encode_bundle_index(std::vector<BundleRow>& rows);

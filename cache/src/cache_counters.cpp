@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view record_beginning = "attnjit-counters 1";
 constexpr std::string_view record_end = " end";
 constexpr std::string_view sum_name = "sum";
+constexpr std::uint64_t lookups_between_flushes = 256;
 constexpr std::uintmax_t bytes_worth_compacting = std::uintmax_t{64} << 10;
 constexpr std::uintmax_t largest_records_file = std::uintmax_t{64} << 20;
 
@@ -175,7 +176,15 @@ void CacheCounters::count_saved(std::uint64_t microseconds) {
   saved_microseconds_ += microseconds;
 }
 
+bool CacheCounters::is_flush_due() {
+  return (lookups_ += 1) % lookups_between_flushes == 0;
+}
+
 void CacheCounters::flush(const fs::path& directory, FileModes modes) {
+  std::error_code error;
+  if (!fs::is_directory(directory, error)) {
+    return;
+  }
   CacheStatistics counts{.hits = hits_.exchange(0),
                          .puts = puts_.exchange(0),
                          .failed_puts = failed_puts_.exchange(0),
@@ -187,12 +196,11 @@ void CacheCounters::flush(const fs::path& directory, FileModes modes) {
   for (std::size_t i = 0; i < misses_.size(); ++i) {
     counts.misses[i] = misses_[i].exchange(0);
   }
-  std::error_code error;
-  if (counts == CacheStatistics{} || !fs::is_directory(directory, error) ||
+  if (counts == CacheStatistics{} ||
       !make_directories(directory / statistics_tree_name, modes).ok()) {
     return;
   }
-  counts.records = 1;
+  counts.records = has_record_.exchange(true) ? 0 : 1;
   append_record(own_record_file(directory), to_record(counts), modes.file);
 }
 

@@ -26,6 +26,9 @@ class CacheCounters {
   void count_quarantined();
   void count_saved(std::uint64_t microseconds);
 
+  // True once in so many lookups: time to flush.
+  bool is_flush_due();
+
   // Appends what was counted since the last time to `directory`, which must be there: nothing is
   // made but its stats/. What cannot be written is lost: statistics cost nobody an error.
   void flush(const std::filesystem::path& directory, FileModes modes);
@@ -42,6 +45,8 @@ class CacheCounters {
   Counter bytes_read_ = 0;
   Counter bytes_written_ = 0;
   Counter saved_microseconds_ = 0;
+  Counter lookups_ = 0;
+  std::atomic<bool> has_record_ = false;
 };
 
 // Where the records of `directory` take more than 64 KiB, replaces them by one, their sum. For one

@@ -24,7 +24,7 @@ struct OpenedLayer {
 };
 
 OpenedLayer unusable(MissReason reason, std::string problem) {
-  return {{LayerKind::unusable, reason, std::move(problem)}, nullptr};
+  return {{LayerKind::unusable, reason, std::move(problem), 0, 0}, nullptr};
 }
 
 OpenedLayer open_bundle(FileDescriptor file, const struct stat& status, const fs::path& path) {
@@ -33,7 +33,9 @@ OpenedLayer open_bundle(FileDescriptor file, const struct stat& status, const fs
   if (!bundle->problem().empty()) {
     return unusable(bundle->reason(), bundle->problem());
   }
-  return {{LayerKind::bundle, MissReason::absent, ""}, std::move(bundle)};
+  return {
+      {LayerKind::bundle, MissReason::absent, "", bundle->file_bytes(), bundle->expected_bytes()},
+      bundle};
 }
 
 OpenedLayer open_layer(const fs::path& path) {
@@ -43,18 +45,19 @@ OpenedLayer open_layer(const fs::path& path) {
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
     const bool is_missing = errno == ENOENT || errno == ENOTDIR;
     const FileOutcome outcome = failed("open the layer");
-    const std::string problem = path.string() + ": " + outcome.message();
-    return is_missing ? OpenedLayer{{LayerKind::missing, MissReason::absent, problem}, nullptr}
-                      : unusable(MissReason::unreadable, problem);
+    const std::string problem = outcome.message();
+    return is_missing
+               ? OpenedLayer{{LayerKind::missing, MissReason::absent, problem, 0, 0}, nullptr}
+               : unusable(MissReason::unreadable, problem);
   }
-  if (TrustVerdict verdict = judge_layer(path, status); verdict.trust == Trust::refused) {
+  if (TrustVerdict verdict = judge_layer(status); verdict.trust == Trust::refused) {
     return unusable(MissReason::untrusted, std::move(verdict.problem));
   }
   if (S_ISDIR(status.st_mode)) {
-    return {{LayerKind::directory, MissReason::absent, ""}, nullptr};
+    return {{LayerKind::directory, MissReason::absent, "", 0, 0}, nullptr};
   }
   if (!S_ISREG(status.st_mode)) {
-    return unusable(MissReason::unreadable, path.string() + ": neither a directory nor a bundle");
+    return unusable(MissReason::unreadable, "neither a directory nor a bundle");
   }
   return open_bundle(std::move(file), status, path);
 }
@@ -63,8 +66,8 @@ CacheLookup read_in_directory(const fs::path& directory, std::string_view digest
   const fs::path path = entry_path(directory, digest);
   WholeFile file;
   CacheLookup lookup = read_entry(path, file);
-  if (TrustVerdict verdict = judge_layer(path, file.status); verdict.trust == Trust::refused) {
-    return miss(MissReason::untrusted, std::move(verdict.problem));
+  if (TrustVerdict verdict = judge_layer(file.status); verdict.trust == Trust::refused) {
+    return miss(MissReason::untrusted, path, verdict.problem);
   }
   return lookup;
 }
@@ -124,7 +127,7 @@ CacheLookup CacheLayer::read(std::string_view digest) const {
     case LayerKind::unusable:
       break;
   }
-  return miss(layer.state.reason, layer.state.problem);
+  return miss(layer.state.reason, state_->path, layer.state.problem);
 }
 
 CacheLookup CacheLayer::find(const CacheKey& key) const {

@@ -30,6 +30,18 @@ fs::path from_current_directory(const fs::path& path) {
   return error ? path : absolute;
 }
 
+// By what is there, else by the name that it will have.
+bool is_same_place(const fs::path& left, const fs::path& right) {
+  const auto whole_name = [](const fs::path& path) {
+    std::error_code error;
+    const fs::path name = fs::weakly_canonical(path, error);
+    const fs::path& known = error ? path : name;
+    return known.has_filename() ? known : known.parent_path();
+  };
+  std::error_code error;
+  return fs::equivalent(left, right, error) || whole_name(left) == whole_name(right);
+}
+
 std::vector<fs::path> split_paths(std::string_view text) {
   std::vector<fs::path> paths;
   while (!text.empty()) {
@@ -68,6 +80,19 @@ std::uint64_t max_bytes_of_environment(const CacheWarningHandler& warn) {
 }
 
 }  // namespace
+
+std::vector<fs::path> distinct_layers(const std::optional<fs::path>& directory,
+                                      const std::vector<fs::path>& layers) {
+  std::vector<fs::path> distinct;
+  for (const fs::path& layer : layers) {
+    const auto is_layer = [&](const fs::path& other) { return is_same_place(layer, other); };
+    if (!(directory && is_layer(*directory)) &&
+        std::none_of(distinct.begin(), distinct.end(), is_layer)) {
+      distinct.push_back(layer);
+    }
+  }
+  return distinct;
+}
 
 std::optional<std::uint64_t> parse_byte_count(std::string_view text) {
   if (text == "unlimited") {

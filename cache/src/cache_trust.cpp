@@ -57,9 +57,9 @@ TrustVerdict judge_own_directory(const fs::path& directory) {
   return {Trust::trusted, ""};
 }
 
-TrustVerdict judge_layer(const fs::path& path, const struct stat& status) {
+TrustVerdict judge_layer(const struct stat& status) {
   if ((status.st_mode & S_IWOTH) != 0) {
-    return {Trust::refused, path.string() + ": everybody can write it; fix: chmod o-w it"};
+    return {Trust::refused, "everybody can write it; fix: chmod o-w it"};
   }
   return {Trust::trusted, ""};
 }

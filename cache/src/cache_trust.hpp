@@ -25,6 +25,7 @@ struct TrustVerdict {
 TrustVerdict judge_own_directory(const std::filesystem::path& directory);
 
 // Of what is only read, file or directory: not everybody can write it. Whose it is does not matter.
-TrustVerdict judge_layer(const std::filesystem::path& path, const struct stat& status);
+// The problem does not name it.
+TrustVerdict judge_layer(const struct stat& status);
 
 }  // namespace attnjit

@@ -62,6 +62,9 @@ CacheLookup DiskCache::get(const CacheKey& key) const {
   } else {
     state_->counters.count_miss(lookup.reason);
   }
+  if (state_->counters.is_flush_due()) {
+    flush_counters();
+  }
   return lookup;
 }
 
@@ -81,7 +84,7 @@ KeyLock DiskCache::lock(const CacheKey& key, const LockPatience& patience) const
   CacheLookup refusal;
   const fs::path* directory = state_->own_directory(&refusal);
   if (directory == nullptr) {
-    return KeyLock(std::move(refusal.detail));
+    return {LockRefusal::impossible, std::move(refusal.detail)};
   }
   return lock_file(lock_path(*directory, key.digest), state_->modes, patience);
 }
@@ -106,6 +109,7 @@ bool DiskCache::put(const CacheKey& key, std::string_view metadata, std::string_
   }
   state_->counters.count_put(bytes.size());
   state_->counters.count_evictions(state_->cap.note_put(*directory, state_->modes, bytes.size()));
+  flush_counters();
   return true;
 }
 
@@ -124,11 +128,13 @@ bool DiskCache::quarantine(const StoredEntry& entry) const {
 }
 
 CleanupReport DiskCache::collect_garbage(std::uint64_t max_bytes, CleanupMode mode) const {
-  const fs::path* directory = state_->own_directory(nullptr);
+  CacheLookup refusal;
+  const fs::path* directory = state_->own_directory(&refusal);
   std::error_code error;
   if (directory == nullptr || !fs::is_directory(*directory, error)) {
     CleanupReport nothing;
     nothing.is_done = directory != nullptr;
+    nothing.problem = std::move(refusal.detail);
     return nothing;
   }
   CleanupReport report = clean_up(*directory, state_->modes,

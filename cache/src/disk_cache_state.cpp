@@ -36,6 +36,7 @@ DiskCache::State::State(CacheOptions cache_options, WarningHandler handler)
       warn(std::move(handler)),
       session_start(std::time(nullptr)),
       cap(options.max_bytes, session_start) {
+  options.layers = distinct_layers(options.directory, options.layers);
   for (const fs::path& path : options.layers) {
     layers.emplace_back(path);
     is_layer_warned.emplace_back(false);
@@ -101,8 +102,8 @@ CacheLookup DiskCache::State::find(const CacheKey& key) {
   for (std::size_t i = 0; i < layers.size() && !lookup.entry; ++i) {
     const LayerState state = layers[i].state();
     if (state.kind == LayerKind::missing || state.kind == LayerKind::unusable) {
-      warn_once(is_layer_warned[i],
-                "a layer of the kernel cache is not used (" + state.problem + ")");
+      warn_once(is_layer_warned[i], "a layer of the kernel cache is not used (" +
+                                        layers[i].path().string() + ": " + state.problem + ")");
     }
     CacheLookup next = layers[i].find(key);
     if (next.entry) {

@@ -19,8 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-KeyLock refused(const fs::path& path, const FileOutcome& outcome) {
-  return KeyLock(path.string() + ": " + outcome.message());
+KeyLock refused(const fs::path& path, const FileOutcome& outcome,
+                LockRefusal refusal = LockRefusal::impossible) {
+  return {refusal, path.string() + ": " + outcome.message()};
 }
 
 // O_NONBLOCK keeps a FIFO that somebody put there from blocking the open.
@@ -51,7 +52,7 @@ KeyLock wait_for_lock(FileDescriptor file, const fs::path& path, const LockPatie
     }
     const auto waited = Clock::now() - start;
     if (waited >= patience.limit) {
-      return refused(path, {.error_number = ETIMEDOUT, .step = "lock"});
+      return refused(path, {.error_number = ETIMEDOUT, .step = "lock"}, LockRefusal::busy);
     }
     if (!is_noticed && waited >= patience.notice && patience.on_wait) {
       is_noticed = true;
@@ -65,7 +66,9 @@ KeyLock wait_for_lock(FileDescriptor file, const fs::path& path, const LockPatie
 }  // namespace
 
 KeyLock::KeyLock(KeyLock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), problem_(std::move(other.problem_)) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      refusal_(other.refusal_),
+      problem_(std::move(other.problem_)) {}
 
 KeyLock::~KeyLock() {
   const FileDescriptor closed_now(descriptor_);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -146,10 +147,15 @@ void touch(const fs::path& path) {
 
 CleanupReport clean_up(const fs::path& directory, FileModes modes, const CleanupRequest& request) {
   CleanupReport report;
-  const KeyLock lock = lock_file(directory / lock_tree_name / cleanup_lock_name, modes,
-                                 {.notice = {}, .limit = {}, .on_wait = {}});
-  if (!lock.is_held()) {
-    return report;
+  std::optional<KeyLock> lock;
+  if (request.mode == CleanupMode::remove) {  // what is only counted needs none, nor to be written
+    lock.emplace(lock_file(directory / lock_tree_name / cleanup_lock_name, modes,
+                           {.notice = {}, .limit = {}, .on_wait = {}}));
+    if (!lock->is_held()) {
+      report.is_busy = lock->refusal() == LockRefusal::busy;
+      report.problem = lock->problem();
+      return report;
+    }
   }
   report.is_done = true;
   TreeFiles files = scan(directory);

@@ -115,7 +115,7 @@ std::optional<ProvidedKernel> KernelProvider::State::peek_in_cache(const Rendere
 KeyLock KernelProvider::State::lock_for_compiling(const RenderedKernel& kernel,
                                                   const CacheKey& key) const {
   if (compiler == nullptr) {
-    return KeyLock("nothing can be compiled");
+    return {LockRefusal::impossible, "nothing can be compiled"};
   }
   LockPatience patience;
   patience.on_wait = [&](std::string_view lock_file) {

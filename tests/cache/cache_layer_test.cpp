@@ -67,6 +67,30 @@ TEST_CASE("layers and bundles: the written directory comes first, then the layer
   CHECK(cache.layers()[1].state().kind == LayerKind::bundle);
 }
 
+TEST_CASE("layers and bundles: one directory is one layer, whatever it is called") {
+  const ScratchDirectory scratch;
+  const fs::path& path = scratch.path();
+  fill(path / "layer", {"a"});
+  const fs::path bundle = bundle_of(path / "layer", path / "some.bundle");
+  fs::create_directory_symlink("layer", path / "link");
+  fs::create_symlink("some.bundle", path / "bundle");
+  fs::create_directory_symlink("own", path / "own_link");
+  const auto layers_of = [&](const fs::path& own, std::vector<fs::path> layers) {
+    const DiskCache cache(options_of(own, std::move(layers)), nullptr);
+    CHECK(cache.probe(key_of("a")).size() == cache.layers().size() + 1);
+    CHECK(cache.options().layers.size() == cache.layers().size());
+    return cache.layers().size();
+  };
+  CHECK(layers_of(path / "own", {path / "layer", path / "layer"}) == 1);
+  CHECK(layers_of(path / "own", {path / "layer/", path / "link", path / "./layer"}) == 1);
+  CHECK(layers_of(path / "own", {bundle, path / "bundle", path / "layer"}) == 2);
+  CHECK(layers_of(path / "own", {path / "none", path / "none/", path / "x/../none"}) == 1);
+  CHECK(layers_of(path / "own", {path / "own/", path / "layer", path / "own"}) == 1);
+  fs::create_directory(path / "own");
+  CHECK(layers_of(path / "own", {path / "own_link", path / "own/"}) == 0);
+  CHECK(layers_of(path / "link", {path / "layer"}) == 0);
+}
+
 TEST_CASE("layers and bundles: a miss names every place, and a probe has one answer for each") {
   const ScratchDirectory scratch;
   fill(scratch.path() / "layer", {"a"});
@@ -213,6 +237,29 @@ TEST_CASE("layers and bundles: a bundle cut off at any byte loses what is cut of
       hits += layer.find(key_of(source)).entry ? 1 : 0;
     }
     REQUIRE(hits == (cut < index_bytes ? 0 : (cut - index_bytes) / entry_bytes));
+  }
+}
+
+TEST_CASE(
+    "layers and bundles: the state of a bundle says how long it is and how long it should be") {
+  const ScratchDirectory scratch;
+  fill(scratch.path() / "layer", {"a", "b"});
+  const fs::path bundle = bundle_of(scratch.path() / "layer", scratch.path() / "some.bundle");
+  const std::uint64_t bytes = fs::file_size(bundle);
+  for (const std::uint64_t kept : {bytes + 1, bytes, bytes - 1, std::uint64_t{20 + 2 * 48 + 16}}) {
+    fs::resize_file(bundle, kept);
+    const LayerState state = CacheLayer(bundle).state();
+    CHECK(state.kind == LayerKind::bundle);
+    CHECK(state.file_bytes == kept);
+    CHECK(state.expected_bytes == bytes);
+  }
+  for (const auto& [kept, expected] : {std::pair(131, 132), std::pair(20, 36), std::pair(3, 36)}) {
+    fs::resize_file(bundle, static_cast<std::uint64_t>(kept));
+    const LayerState state = CacheLayer(bundle).state();
+    CHECK(state.kind == LayerKind::unusable);
+    CHECK(state.problem.find("is cut off: expected are at least " + std::to_string(expected) +
+                             " bytes") == 0);
+    CHECK(state.problem.find("it has " + std::to_string(kept)) != std::string::npos);
   }
 }
 

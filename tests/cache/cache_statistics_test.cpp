@@ -1,5 +1,6 @@
 // What a cache counts, and how it is kept between processes.
 #include <chrono>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,8 @@ TEST_CASE("observability: hits, misses, puts, bytes and saved time are counted o
   {
     DiskCache cache(scratch.path(), nullptr);
     CHECK_FALSE(cache.get(key_of("a")).entry.has_value());
-    CHECK_FALSE(cache.find(key_of("a")).entry.has_value());  // counts nothing
+    CHECK_FALSE(cache.find(key_of("a")).entry.has_value());       // counts nothing
+    CHECK(read_statistics(scratch.path()) == CacheStatistics{});  // nothing on the hot path
     REQUIRE(cache.put(key_of("a"), "", "12345"));
     CHECK(cache.get(key_of("a")).entry.has_value());
     CHECK(cache.get(key_of("a")).entry.has_value());
@@ -38,7 +40,6 @@ TEST_CASE("observability: hits, misses, puts, bytes and saved time are counted o
     cache.count_saved_compile(1500us);
     fs::resize_file(cache.list()[0].path, 10);
     CHECK(cache.get(key_of("a")).reason == MissReason::corrupt);
-    CHECK(read_statistics(scratch.path()) == CacheStatistics{});  // nothing on the hot path
   }
   const CacheStatistics statistics = read_statistics(scratch.path());
   CHECK(statistics.records == 1);
@@ -62,6 +63,36 @@ TEST_CASE("observability: counters flushed by call are not flushed again") {
     CHECK(read_statistics(scratch.path()).records == 1);
   }
   CHECK(read_statistics(scratch.path()).records == 1);
+}
+
+TEST_CASE("observability: a process that is killed loses no put and at most 255 lookups") {
+  const ScratchDirectory scratch;
+  const pid_t child = test::start_child([&] {
+    auto* cache = new DiskCache(scratch.path(), nullptr);  // never destroyed
+    cache->put(key_of("a"), "", "12345");
+    for (int i = 0; i < 600; ++i) {
+      cache->get(key_of("a"));
+    }
+    cache->put(key_of("b"), "", "12345");
+    cache->get(key_of("a"));
+    ::raise(SIGKILL);
+    return 0;
+  });
+  test::wait_for_child(child);
+  const CacheStatistics statistics = read_statistics(scratch.path());
+  CHECK(statistics.records == 1);
+  CHECK(statistics.puts == 2);
+  CHECK(statistics.hits == 600);
+}
+
+TEST_CASE("observability: what is counted before the directory is made is kept until then") {
+  const ScratchDirectory scratch;
+  DiskCache cache(scratch.path() / "own", nullptr);
+  for (int i = 0; i < 300; ++i) {
+    cache.get(key_of("a"));
+  }
+  cache.put(key_of("a"), "", "12345");
+  CHECK(misses(read_statistics(scratch.path() / "own"), MissReason::absent) == 300);
 }
 
 TEST_CASE("observability: processes add up, and a directory that is not there is not made") {

@@ -181,6 +181,7 @@ TEST_CASE("garbage: a dry run reports what a run removes, and changes nothing") 
   for (const CleanupMode mode : {CleanupMode::report, CleanupMode::remove}) {
     const CleanupReport report = cache.collect_garbage(50 * kib, mode);
     CHECK(report.is_done);
+    CHECK(report.problem.empty());
     CHECK(report.evicted.count == 6);
     CHECK(report.kept_entries == 4);
     CHECK(report.temporary.count == 1);

@@ -1,6 +1,8 @@
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -45,6 +47,50 @@ TEST_CASE("doctor counts entries and makes no cache directory") {
   const CommandOutput output = run_attnjit("doctor --cache-dir '" + cache.string() + "'");
   CHECK(output.out.find("there yet: 0 entries, 0.0 MiB") != std::string::npos);
   CHECK(!std::filesystem::exists(directory.path() / "not"));
+}
+
+TEST_CASE("doctor shows who is trusted to write the cache, and each of its layers") {
+  namespace fs = std::filesystem;
+  const TemporaryDirectory directory;
+  const fs::path own = directory.path() / "own";
+  const fs::path open = directory.path() / "open";
+  fs::create_directories(own);
+  fs::create_directories(directory.path() / "layer");
+  fs::create_directories(open);
+  fs::permissions(own, fs::perms(0700));
+  fs::permissions(open, fs::perms(0777));
+  const auto findings_of = [&](const std::string& cache) {
+    const CommandOutput output =
+        run_attnjit("doctor --json --cache-dir '" + cache + "' --cache-layer '" +
+                    (directory.path() / "layer").string() + "' --cache-layer '" + open.string() +
+                    "' --cache-layer '" + (directory.path() / "none").string() + "'");
+    return json::parse(output.out).at("findings");
+  };
+  std::vector<std::string> texts;
+  std::string of_cache;
+  for (const json& finding : findings_of(own.string())) {
+    if (finding.at("subject") == "layer") {
+      texts.push_back(finding.at("verdict").get<std::string>() + ": " +
+                      finding.at("text").get<std::string>());
+    } else if (finding.at("subject") == "cache") {
+      of_cache = finding.at("text");
+    }
+  }
+  CHECK(of_cache.find("own: 0 entries, 0.0 MiB; trusted: nobody else can write it") !=
+        std::string::npos);
+  REQUIRE(texts.size() == 3);
+  CHECK(texts[0].starts_with("good: "));
+  CHECK(texts[0].find("layer: 0 entries, 0.0 MiB, a directory; trusted") != std::string::npos);
+  CHECK(texts[1].starts_with("problem: "));
+  CHECK(texts[1].find("open: left out, everybody can write it; fix: chmod") != std::string::npos);
+  CHECK(texts[2].starts_with("problem: "));
+  CHECK(texts[2].find("none: left out, cannot open the layer") != std::string::npos);
+  for (const json& finding : findings_of(open.string())) {
+    if (finding.at("subject") == "cache") {
+      CHECK(finding.at("verdict") == "problem");
+      CHECK(text_holds(finding, "others can write it; fix: chmod go-w it"));
+    }
+  }
 }
 
 TEST_CASE("a cache directory that is a file is a problem that names it") {

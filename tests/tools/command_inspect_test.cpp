@@ -123,6 +123,18 @@ TEST_CASE("why prints the text of one key") {
   CHECK(output.out == keys.front().text);
 }
 
+TEST_CASE("diff finds both sides before it compiles one") {
+  const TemporaryDirectory directory;
+  for (const std::string sides : {"'{}' nosuch", "nosuch '{}'", "'{}' 0123456789abcdef"}) {
+    const CommandOutput output =
+        run_attnjit("diff " + sides + " --arch h200 --nvrtc /none --cache-dir '" +
+                    directory.path().string() + "'");
+    INFO(output.err);
+    CHECK(output.exit_code == 2);
+    CHECK(output.err.find("compil") == std::string::npos);
+  }
+}
+
 TEST_CASE("diff of two entries tells toolchain, config and source side by side") {
   const TemporaryDirectory directory;
   const auto keys = test::fill_cache(directory.path());

@@ -44,6 +44,34 @@ TEST_CASE("a small call is bound by its launches, a long prefill by the tensor c
   CHECK(prefill.at("seqlen_q") == 8192);
 }
 
+TEST_CASE("an option that none of the calls reads is refused, with the reason") {
+  const std::string decode = R"('{"max_seqlen_q": 2}')";
+  const std::string prefill = R"('{"operation": "prefill", "kv_layout": "ragged", )"
+                              R"("kv_layout_tag": "thd", "page_size": 0, "max_seqlen_q": 0}')";
+  for (const std::string& arguments :
+       {"roof deepseek-v3 --arch h200 --seqlen-q 16", "roof " + decode + " --seqlen-q 16",
+        std::string("bench deepseek-v3 --seqlen-q 16"), std::string("check --tp 8"),
+        std::string("check --batch 3"), std::string("check --suite decode --seqlen-kv 100"),
+        std::string("check --phases decode"),
+        std::string("plan deepseek-v3 --phases prefill --max-seqlen-q 4"),
+        std::string("src deepseek-v3 --phase prefill --max-seqlen-q 4"),
+        std::string("why '{}' --key-text --json"),
+        std::string(R"(repro '{"operation": "merge_states"}' --out /proc/none --seqlen-kv 7)"),
+        std::string("repro '{}' --kernel combine --out /proc/none --seqlen-kv 7"),
+        std::string("repro '{}' --kernel schedule --out /proc/none --seed 7")}) {
+    INFO(arguments);
+    const CommandOutput output = run_attnjit(arguments);
+    INFO(output.err);
+    CHECK(output.exit_code == 2);
+    CHECK(output.err.find(" was given with ") != std::string::npos);
+    CHECK(output.err.find("where it means nothing; fix: leave it out") != std::string::npos);
+  }
+  CHECK(row_of(prefill + " --arch h200 --batch 1 --seqlen-q 16").at("seqlen_q") == 16);
+  const CommandOutput both = run_attnjit(
+      "roof llama-3.1-8b --arch h200 --batch 1 --phases decode,prefill --seqlen-q 16 --json");
+  CHECK(json::parse(both.out).at("rows").size() == 2);
+}
+
 TEST_CASE("every preset has rates, and what is no preset is refused by name") {
   for (const TargetDevice& device : target_device_presets()) {
     INFO(device.name);

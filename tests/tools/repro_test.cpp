@@ -1,6 +1,8 @@
 // The programs that `attnjit repro` writes compile with nvcc, for every family of kernels.
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "../templates/nvcc.hpp"
@@ -56,6 +58,22 @@ TEST_CASE("a reproduction of every kernel builds with nvcc") {
     REQUIRE(std::system(build.c_str()) == 0);
     CHECK(fs::exists(fs::path(out) / "repro"));
     CHECK(run_attnjit("repro " + kernel + " --out '" + out + "'").exit_code == 2);
+  }
+}
+
+TEST_CASE(
+    "a reproduction of a decode sums up the partial results, which are all it writes if cut") {
+  for (const std::string kernel : {"'{}' --arch sm_80", "deepseek-v3 --tp 8 --arch sm_90a",
+                                   "deepseek-v3 --page 1 --arch sm_90a"}) {
+    INFO(kernel);
+    const TemporaryDirectory directory;
+    const fs::path out = directory.path() / "out";
+    REQUIRE(run_attnjit("repro " + kernel + " --out '" + out.string() + "'").exit_code == 0);
+    std::ifstream file(out / "repro_decode.h");
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    for (const std::string result : {"out", "lse", "partial out", "partial states"}) {
+      CHECK(holds(text, "print_checksum(\"" + result + "\""));
+    }
   }
 }
 

@@ -190,6 +190,50 @@ TEST_CASE("lines of a trace that hold no miss are told by file and line, and the
   CHECK(read.unread[3].find("arch = ") != std::string::npos);
 }
 
+TEST_CASE("a member of a trace's line that is none is told by name, value, rule and fix") {
+  const KernelConfig config =
+      MergeStatesConfig{.dtype = DataType::bf16, .head_dim_v = 512, .num_threads = 128};
+  const json good = {{"schema", 1},
+                     {"config", json::parse(to_json(config))},
+                     {"arch", "sm_80"},
+                     {"key", std::string(32, 'a')},
+                     {"toolchain", "nvrtc"}};
+  CHECK(read_miss_trace_text(good.dump(), "t").jobs.size() == 1);
+  const auto told = [](const json& line) {
+    const MissTraceFile read = read_miss_trace_text(line.dump(), "t");
+    REQUIRE(read.unread.size() == 1);
+    CHECK(read.unread[0].starts_with("t:1: "));
+    CHECK(read.unread[0].find("json.exception") == std::string::npos);
+    CHECK(read.unread[0].find("; fix: ") != std::string::npos);
+    return read.unread[0].substr(std::string("t:1: ").size());
+  };
+  for (const std::string name : {"schema", "config", "arch", "key", "toolchain"}) {
+    for (const json& value : {json(2.5), json(nullptr), json({1, 2}), json(true)}) {
+      json line = good;
+      line[name] = value;
+      CHECK(told(line).starts_with(name + " = " + value.dump() + ": must be "));
+    }
+    json line = good;
+    line.erase(name);
+    CHECK(told(line).starts_with(name + " is missing: must be "));
+  }
+  json line = good;
+  line["key"] = std::string(5000, 'x');
+  CHECK(told(line).size() < 300);
+  line = good;
+  line["config"]["num_threads"] = "many";
+  CHECK(told(line).starts_with("num_threads = \"many\": must be an integer of at most 31 bits"));
+  line["config"]["head_dim_v"] = "much";
+  const std::string two = told(line);  // a message of some length comes whole
+  CHECK(two.find("head_dim_v = \"much\"") != std::string::npos);
+  CHECK(two.find("num_threads = \"many\"") != std::string::npos);
+  CHECK(two.ends_with("without quotes or fraction"));
+  CHECK(told(json(3)).starts_with("line = 3: must be one whole JSON object"));
+  const std::string deep = good.dump().substr(0, good.dump().size() - 1) +
+                           ",\"x\":" + std::string(200'000, '[') + std::string(200'000, ']') + "}";
+  REQUIRE(read_miss_trace_text(deep, "t").unread.size() == 1);
+}
+
 TEST_CASE("a trace with a torn line is warmed and the line told; one without a miss is refused") {
   const TemporaryDirectory directory;
   const fs::path trace = directory.path() / "misses.jsonl";

@@ -10,6 +10,7 @@
 
 #include "attnjit/shown_text.hpp"
 #include "command.hpp"
+#include "given_words.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
@@ -37,11 +38,13 @@ CacheOptions require_directory(CacheOptions options) {
 void add_cache_places(CLI::App& command, CachePlaces& places) {
   command.add_option("--cache-dir", places.directory,
                      "Cache directory (default ATTNJIT_CACHE_DIR, else the user's cache)");
-  command
-      .add_option("--cache-layer", places.layers,
-                  "Read-only directory or bundle below it, may be given several times (default "
-                  "ATTNJIT_CACHE_LAYERS)")
-      ->allow_extra_args(false);
+  add_texts(
+      command, "--cache-layer",
+      [&places](const std::vector<std::string>& paths) {
+        places.layers.assign(paths.begin(), paths.end());
+      },
+      "Read-only directory or bundle below it, may be given several times (default "
+      "ATTNJIT_CACHE_LAYERS)");
 }
 
 DiskCache open_cache(const CachePlaces& places) {
@@ -49,7 +52,7 @@ DiskCache open_cache(const CachePlaces& places) {
   choice.directory = places.directory;
   choice.layers = places.layers;
   CacheOptions options = require_directory(resolve_cache_options(choice, warn));
-  for (const std::filesystem::path& path : options.layers) {
+  for (const std::filesystem::path& path : distinct_layers(options.directory, options.layers)) {
     const LayerState state = CacheLayer(path).state();
     if (state.kind == LayerKind::missing || state.kind == LayerKind::unusable) {
       warn(fmt::format("layer {} is left out: {}", shown_text(path.string()), state.problem));
@@ -73,9 +76,14 @@ void require_trusted(const DiskCache& cache) {
   }
 }
 
-void require_path(const std::filesystem::path& path, std::string_view what) {
-  if (path.empty()) {
-    throw UsageError(fmt::format("{} is empty; fix: name a bundle or a cache directory", what));
+void require_usable(const CacheLayer& layer, std::string_view field) {
+  const LayerState state = layer.state();
+  if (state.kind == LayerKind::missing || state.kind == LayerKind::unusable) {
+    throw UsageError(fmt::format(
+        "{} = {}: {}{}", field, shown_text(layer.path().string()), state.problem,
+        state.reason == MissReason::untrusted
+            ? ""  // which says what to do
+            : "; fix: name a bundle that `attnjit bundle` wrote, or a cache directory"));
   }
 }
 

@@ -33,8 +33,8 @@ std::vector<CacheLayer> all_layers(const DiskCache& cache);
 // write it must not go on without saying so.
 void require_trusted(const DiskCache& cache);
 
-// Throws UsageError for an empty path, which a shell makes of a variable that is not set.
-void require_path(const std::filesystem::path& path, std::string_view what);
+// Throws UsageError with `field` first for a layer that is missing or cannot be used.
+void require_usable(const CacheLayer& layer, std::string_view field);
 
 // A number of bytes for people: "1.5 MiB".
 std::string mebibytes(std::uint64_t bytes);

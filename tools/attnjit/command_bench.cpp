@@ -64,7 +64,8 @@ void time_prefill(AttentionRuntime& runtime, const BenchArguments& arguments, Be
 
 std::vector<BenchRow> measure(const BenchArguments& arguments) {
   // Before the driver is asked: what is wrong with the arguments is wrong without a GPU too.
-  const std::vector<AttentionDescriptor> descriptors = find_timed_calls(arguments.plan);
+  const std::vector<AttentionDescriptor> descriptors =
+      find_timed_calls(arguments.plan, arguments.sizes);
   AttentionRuntime runtime(provider_options(arguments.gpu));
   const check::DevicePeak peak = check::query_device_peak(arguments.gpu.device);
   std::vector<BenchRow> rows;

@@ -35,18 +35,26 @@ struct CheckArguments {
   bool as_json = false;
 };
 
+// Options of a decode step of a model's or a descriptor's.
+void refuse_step(const CheckArguments& arguments, std::string_view what) {
+  refuse_deployment(arguments.plan.options, what);
+  refuse_option(arguments.plan.options.phases != PlanOptions{}.phases, "--phases", what);
+  refuse_option(arguments.batch != default_batch, "--batch", what);
+  refuse_option(arguments.seqlen_kv != default_seqlen_kv, "--seqlen-kv", what);
+}
+
 void refuse_contradictions(const CheckArguments& arguments) {
   const FuzzRange none;
   if (arguments.fuzz.count == 0) {
     refuse_option(arguments.fuzz.seed != none.seed, "--seed", "no --fuzz");
     refuse_option(arguments.fuzz.first != none.first, "--first", "no --fuzz");
+    if (arguments.plan.model.empty()) {
+      refuse_step(arguments, "no model or descriptor");
+    }
     return;
   }
   refuse_option(!arguments.plan.model.empty(), "a model or a descriptor", "--fuzz");
-  refuse_deployment(arguments.plan.options, "--fuzz");
-  refuse_option(arguments.plan.options.phases != PlanOptions{}.phases, "--phases", "--fuzz");
-  refuse_option(arguments.batch != default_batch, "--batch", "--fuzz");
-  refuse_option(arguments.seqlen_kv != default_seqlen_kv, "--seqlen-kv", "--fuzz");
+  refuse_step(arguments, "--fuzz");
   refuse_option(arguments.suite != CheckSuite::all, "--suite", "--fuzz");
   refuse_option(!arguments.filter.empty(), "--filter", "--fuzz");
 }

@@ -60,7 +60,7 @@ KernelIdentity identity_of(const KernelSource& source, const KernelProvider& pro
       .value_or(KernelIdentity{});
 }
 
-Side find_side(const DiffCommand& command, const std::string& what, KernelProvider& provider) {
+KernelSource find_source(const DiffCommand& command, const std::string& what) {
   KernelRequest request = command.request;
   if (looks_like_key(what) &&
       !(looks_like_key(command.request.what) && looks_like_key(command.other))) {
@@ -70,7 +70,11 @@ Side find_side(const DiffCommand& command, const std::string& what, KernelProvid
     request.provider.templates.clear();
   }
   request.what = what;
-  Side side{.source = find_kernel_source(request), .key = "", .identity = {}, .metadata = {}};
+  return find_kernel_source(request);
+}
+
+Side find_side(const DiffCommand& command, KernelSource source, KernelProvider& provider) {
+  Side side{.source = std::move(source), .key = "", .identity = {}, .metadata = {}};
   const KernelLookup lookup = provider.look_up(side.source.kernel);
   side.key = side.source.key.empty() ? lookup.key.digest : side.source.key;
   side.identity = identity_of(side.source, provider, lookup.key.text);
@@ -193,9 +197,12 @@ void print_json(const DiffCommand& command, const Side& left, const Side& right,
 }
 
 ExitCode run(const DiffCommand& command) {
+  // Both, before one is compiled.
+  KernelSource first = find_source(command, command.request.what);
+  KernelSource second = find_source(command, command.other);
   KernelProvider provider(telling_options(command.request.provider));
-  const Side left = find_side(command, command.request.what, provider);
-  const Side right = find_side(command, command.other, provider);
+  const Side left = find_side(command, std::move(first), provider);
+  const Side right = find_side(command, std::move(second), provider);
   const Comparison comparison = compare(command, left, right);
   if (command.as_json) {
     print_json(command, left, right, comparison);

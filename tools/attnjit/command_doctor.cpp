@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cache_places.hpp"
 #include "command.hpp"
 #include "doctor_findings.hpp"
 #include "json_document.hpp"
@@ -20,6 +21,7 @@ using Json = nlohmann::ordered_json;
 
 struct DoctorCommand {
   KernelProviderOptions provider;
+  CachePlaces places;
   bool as_json = false;
 };
 
@@ -51,7 +53,10 @@ void print_text(const std::vector<Finding>& findings) {
 }
 
 ExitCode run(const DoctorCommand& command) {
-  const std::vector<Finding> findings = examine_machine(command.provider);
+  KernelProviderOptions options = command.provider;
+  options.cache_directory = command.places.directory;
+  options.cache_layers = command.places.layers;
+  const std::vector<Finding> findings = examine_machine(options);
   if (command.as_json) {
     print_json(findings);
   } else {
@@ -70,8 +75,7 @@ void add_doctor_command(CLI::App& app, CommandAction& action) {
   CLI::App* command =
       app.add_subcommand("doctor", "Examine NVRTC, driver, GPUs, cache and templates");
   const auto doctor = std::make_shared<DoctorCommand>();
-  command->add_option("--cache-dir", doctor->provider.cache_directory,
-                      "Cache directory (default ATTNJIT_CACHE_DIR, else the user's cache)");
+  add_cache_places(*command, doctor->places);
   command->add_option("--nvrtc", doctor->provider.nvrtc,
                       "libnvrtc, or its directory (default ATTNJIT_NVRTC, else searched)");
   command->add_option("--templates", doctor->provider.templates,

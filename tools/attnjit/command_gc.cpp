@@ -85,10 +85,12 @@ ExitCode run(const GcCommand& command) {
                             command.is_dry_run ? CleanupMode::report : CleanupMode::remove);
   if (!report.is_done) {
     throw std::runtime_error(
-        fmt::format("{}: another process is cleaning it up, or no lock can be made there; fix: run "
-                    "again later, "
-                    "as a user who may write it",
-                    cache.directory()->string()));
+        report.is_busy
+            ? fmt::format("{}: another process is cleaning it up; fix: run again later",
+                          cache.directory()->string())
+            : fmt::format("{}: cannot be cleaned up, for no lock can be made in it ({}); fix: make "
+                          "it writable, or see with --dry-run what would be removed",
+                          cache.directory()->string(), report.problem));
   }
   if (command.as_json) {
     print_json(report, command, cache);

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "attnjit/cache_layer.hpp"
-#include "attnjit/shown_text.hpp"
 #include "cache_places.hpp"
 #include "command.hpp"
 #include "entry_check.hpp"
@@ -35,15 +34,6 @@ struct ImportCounts {
   std::vector<std::string> bad;
 };
 
-void require_usable(const CacheLayer& layer) {
-  const LayerState state = layer.state();
-  if (state.kind == LayerKind::missing || state.kind == LayerKind::unusable) {
-    throw UsageError(fmt::format(
-        "source = {}: {}; fix: name a bundle that `attnjit bundle` wrote, or a cache directory",
-        shown_text(layer.path().string()), state.problem));
-  }
-}
-
 void import_entry(const CacheLayer& source, const std::string& digest, DiskCache& cache,
                   ImportCounts& counts) {
   const CacheLookup lookup = source.read(digest);
@@ -64,9 +54,8 @@ void import_entry(const CacheLayer& source, const std::string& digest, DiskCache
 }
 
 ExitCode run(const ImportCommand& command) {
-  require_path(command.source, "source");
   const CacheLayer source(fs::absolute(command.source));
-  require_usable(source);
+  require_usable(source, "source");
   DiskCache cache = open_cache(command.places);
   require_trusted(cache);
   ImportCounts counts;

@@ -1,7 +1,10 @@
 // attnjit mount: examines bundles and directories as layers, and prints the setting that mounts
 // them.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +16,7 @@
 #include "attnjit/shown_text.hpp"
 #include "cache_places.hpp"
 #include "command.hpp"
+#include "given_words.hpp"
 #include "json_document.hpp"
 #include "standard_streams.hpp"
 
@@ -27,17 +31,20 @@ struct MountCommand {
   bool as_json = false;
 };
 
-void require_usable(const CacheLayer& layer) {
+void require_mountable(const CacheLayer& layer) {
   const std::string path = layer.path().string();
   if (path.find(':') != std::string::npos) {
     throw UsageError(
         fmt::format("layer = {}: a colon separates layers; fix: rename it", shown_text(path)));
   }
+  require_usable(layer, "layer");
   const LayerState state = layer.state();
-  if (state.kind == LayerKind::missing || state.kind == LayerKind::unusable) {
+  if (state.file_bytes != state.expected_bytes) {
     throw UsageError(fmt::format(
-        "layer = {}: {}; fix: name a bundle that `attnjit bundle` wrote, or a cache directory",
-        shown_text(path), state.problem));
+        "layer = {}: {}: expected by its index are {} bytes, and it has {}; fix: copy the bundle "
+        "again, or take over what is whole with `attnjit import`",
+        shown_text(path), state.file_bytes < state.expected_bytes ? "is cut off" : "was lengthened",
+        state.expected_bytes, state.file_bytes));
   }
 }
 
@@ -53,10 +60,12 @@ std::string shell_quoted(const std::string& text) {
 ExitCode run(const MountCommand& command) {
   std::string value;
   Json layers = Json::array();
-  for (const fs::path& path : command.layers) {
-    require_path(path, "layer");
-    const CacheLayer layer(fs::absolute(path));
-    require_usable(layer);
+  std::vector<fs::path> paths;
+  std::transform(command.layers.begin(), command.layers.end(), std::back_inserter(paths),
+                 [](const fs::path& path) { return fs::absolute(path); });
+  for (const fs::path& path : distinct_layers(std::nullopt, paths)) {
+    const CacheLayer layer(path);
+    require_mountable(layer);
     const std::size_t entries = layer.list().size();
     value += (value.empty() ? "" : ":") + layer.path().string();
     Json mounted;
@@ -86,7 +95,13 @@ void add_mount_command(CLI::App& app, CommandAction& action) {
   CLI::App* command = app.add_subcommand(
       "mount", "Examine bundles or directories as layers, print the setting that mounts them");
   const auto mount = std::make_shared<MountCommand>();
-  command->add_option("layer", mount->layers, "Bundles or cache directories, in order")->required();
+  add_texts(
+      *command, "layer",
+      [mount](const std::vector<std::string>& paths) {
+        mount->layers.assign(paths.begin(), paths.end());
+      },
+      "Bundles or cache directories, in order");
+  command->get_option("layer")->required();
   command->add_flag("--json", mount->as_json, "Print one JSON document");
   command->callback([&action, mount] { action = [mount] { return run(*mount); }; });
 }

@@ -13,6 +13,7 @@
 #include "attnjit/shown_text.hpp"
 #include "cache_places.hpp"
 #include "command.hpp"
+#include "given_words.hpp"
 #include "report_data.hpp"
 #include "report_page.hpp"
 #include "standard_streams.hpp"
@@ -44,7 +45,7 @@ ExitCode run(const ReportCommand& command) {
     data.add_run(path, read_run(path));
   }
   bool is_damaged = false;
-  if (command.runs.empty() || !command.places.directory.empty()) {
+  if (command.runs.empty() || !command.places.directory.empty() || !command.places.layers.empty()) {
     const DiskCache cache = open_cache(command.places);
     const StoredKernels stored = list_stored_kernels(cache);
     data.add_cache(stored, *cache.directory());
@@ -60,8 +61,9 @@ void add_report_command(CLI::App& app, CommandAction& action) {
   CLI::App* command =
       app.add_subcommand("report", "Write an HTML page of the cache, or of bench runs");
   const auto report = std::make_shared<ReportCommand>();
-  command->add_option("runs", report->runs,
-                      "Files made by `attnjit bench --json` (default: the cache instead)");
+  add_texts(
+      *command, "runs", [report](const std::vector<std::string>& paths) { report->runs = paths; },
+      "Files made by `attnjit bench --json` (default: the cache instead)");
   add_cache_places(*command, report->places);
   command->callback([&action, report] { action = [report] { return run(*report); }; });
 }

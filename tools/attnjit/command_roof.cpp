@@ -90,7 +90,7 @@ check::CardRates require_rates(const TargetDevice& target) {
 std::vector<RoofRow> count_rows(const RoofCommand& command) {
   std::vector<RoofRow> rows;
   const std::vector<TargetDevice> targets = find_targets(command.target);
-  for (const AttentionDescriptor& descriptor : find_timed_calls(command.plan)) {
+  for (const AttentionDescriptor& descriptor : find_timed_calls(command.plan, command.sizes)) {
     for (const TargetDevice& target : targets) {
       const check::CardRates rates = require_rates(target);
       const int num_kernels = count_kernels(descriptor, target);

@@ -15,6 +15,7 @@
 #include "attnjit/shown_text.hpp"
 #include "cache_places.hpp"
 #include "command.hpp"
+#include "decode_source.hpp"
 #include "entry_check.hpp"
 #include "json_document.hpp"
 #include "plan_comparison.hpp"
@@ -152,6 +153,7 @@ bool is_good(const Verification& verification) {
 }
 
 ExitCode run(const VerifyCommand& command) {
+  refuse_option(command.plan.empty() && !command.targets.names.empty(), "--arch", "no --against");
   const DiskCache cache = open_cache(command.places);
   // With layers or a plan there is more to look at, and a directory may be made later.
   const bool is_all = command.plan.empty() && cache.layers().empty();

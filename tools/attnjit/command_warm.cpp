@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "given_words.hpp"
 #include "interrupt.hpp"
 #include "job_shard.hpp"
 #include "plan_arguments.hpp"
@@ -131,6 +132,7 @@ WarmRun run_with_progress(const WarmCommand& command, const std::filesystem::pat
   settings.memory_limit_bytes = command.memory_limit_megabytes * bytes_per_megabyte;
   settings.stop = [&] { return guard.request(); };
   settings.on_begin = [&](std::size_t job) { progress.begin(job, progress_job(jobs[job])); };
+  settings.on_postpone = [&](std::size_t job) { progress.postpone(job, progress_job(jobs[job])); };
   settings.on_end = [&](std::size_t job, const WarmedKernel& kernel) {
     progress.finish(job, progress_job(jobs[job]), progress_outcome(kernel));
   };
@@ -174,17 +176,20 @@ ExitCode run(const WarmCommand& command) {
 }
 
 void add_source_options(CLI::App& command, WarmSources& sources) {
-  command.add_option("what", sources.what,
-                     "Models (config.json or preset) and descriptors (JSON text or file)");
+  add_texts(
+      command, "what", [&sources](const std::vector<std::string>& texts) { sources.what = texts; },
+      "Models (config.json or preset) and descriptors (JSON text or file)");
   add_plan_options(command, sources.deployment);
   add_target_arguments(command, sources.targets);
   // A list of targets ends with its word, for names of models may follow.
   command.get_option("--arch")->allow_extra_args(false);
   command.get_option("--phases")->allow_extra_args(false);
-  command
-      .add_option("--from-trace", sources.traces,
-                  "The kernels that a run missed, from the file that ATTNJIT_MISS_TRACE named")
-      ->allow_extra_args(false);
+  add_texts(
+      command, "--from-trace",
+      [&sources](const std::vector<std::string>& files) {
+        sources.traces.assign(files.begin(), files.end());
+      },
+      "The kernels that a run missed, from the file that ATTNJIT_MISS_TRACE named");
 }
 
 void add_worker_options(CLI::App& command, WarmCommand& warm) {

@@ -11,6 +11,7 @@
 
 #include "attnjit/shown_text.hpp"
 #include "command.hpp"
+#include "decode_source.hpp"
 #include "json_document.hpp"
 #include "kernel_facts.hpp"
 #include "kernel_identity.hpp"
@@ -174,6 +175,7 @@ void print_key_text(const std::vector<KernelSource>& sources, const KernelProvid
 ExitCode run(const WhyCommand& command) {
   const std::vector<KernelSource> sources = find_kernel_sources(command.request);
   const KernelProvider provider(command.request.provider);
+  refuse_option(command.prints_key_text && command.as_json, "--json", "--key-text");
   if (command.prints_key_text) {
     print_key_text(sources, provider);
     return ExitCode::succeeded;

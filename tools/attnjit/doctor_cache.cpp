@@ -2,7 +2,10 @@
 
 #include <array>
 #include <cstdint>
-#include <utility>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -10,7 +13,6 @@
 #include <unistd.h>
 
 #include "attnjit/disk_cache.hpp"
-#include "stored_kernel.hpp"
 
 namespace attnjit {
 namespace {
@@ -59,23 +61,48 @@ fs::path nearest_existing(fs::path path) {
   return path;
 }
 
-std::string describe_entries(const fs::path& directory) {
+std::string describe_entries(const fs::path& place, const std::vector<StoredEntry>& entries) {
   std::uint64_t bytes = 0;
-  const DiskCache cache(directory, {});
-  const std::vector<PlacedEntry> entries = list_entry_places(cache);
-  for (const PlacedEntry& entry : entries) {
-    bytes += entry.stored.bytes;
+  for (const StoredEntry& entry : entries) {
+    bytes += entry.bytes;
   }
-  return fmt::format("{}: {} entries, {:.1f} MiB", directory.string(), entries.size(),
+  return fmt::format("{}: {} entries, {:.1f} MiB", place.string(), entries.size(),
                      static_cast<double>(bytes) / mib);
 }
 
-}  // namespace
+std::string describe_trust(const CacheOptions& options) {
+  if (options.sharing == CacheSharing::group) {
+    return "shared by ATTNJIT_CACHE_SHARED=1: whoever can write it is trusted";
+  }
+  std::error_code ignored;
+  return fs::exists(*options.directory, ignored) ? "trusted: nobody else can write it"
+                                                 : "to be made by the first kernel";
+}
 
-Finding examine_cache(const std::optional<fs::path>& directory) {
+Finding examine_layer(const CacheLayer& layer) {
+  const LayerState state = layer.state();
+  const std::string text =
+      fmt::format("{}, a {}", describe_entries(layer.path(), layer.list()), to_string(state.kind));
+  if (state.kind == LayerKind::missing || state.kind == LayerKind::unusable) {
+    return {"layer", Verdict::problem,
+            fmt::format("{}: left out, {}", layer.path().string(), state.problem)};
+  }
+  if (state.file_bytes != state.expected_bytes) {
+    return {"layer", Verdict::problem,
+            fmt::format("{} of {} bytes where its index says {}: cut off or changed; copy it again",
+                        text, state.file_bytes, state.expected_bytes)};
+  }
+  return {"layer", Verdict::good, text + "; trusted: not everybody can write it"};
+}
+
+Finding examine_directory(const DiskCache& cache) {
+  const std::optional<fs::path>& directory = cache.directory();
   if (!directory) {
     return {"cache", Verdict::problem,
             "no directory: kernels are compiled again in every process; set ATTNJIT_CACHE_DIR"};
+  }
+  if (const std::string problem = cache.trust_problem(); !problem.empty()) {
+    return {"cache", Verdict::problem, "not trusted, so not used: " + problem};
   }
   const fs::path existing = nearest_existing(*directory);
   struct statfs file_system {};
@@ -88,8 +115,9 @@ Finding examine_cache(const std::optional<fs::path>& directory) {
   const FileSystemKind kind = kind_of(static_cast<std::uint32_t>(file_system.f_type));
   const std::uint64_t free_bytes = static_cast<std::uint64_t>(file_system.f_bavail) *
                                    static_cast<std::uint64_t>(file_system.f_bsize);
-  const std::string text = fmt::format("{}; {}, {:.0f} MiB free", describe_entries(*directory),
-                                       kind.name, static_cast<double>(free_bytes) / mib);
+  const std::string text = fmt::format(
+      "{}; {}; {}, {:.0f} MiB free", describe_entries(*directory, cache.list()),
+      describe_trust(cache.options()), kind.name, static_cast<double>(free_bytes) / mib);
   if (free_bytes < least_free_bytes) {
     return {"cache", Verdict::problem, text + ": too little room for new kernels"};
   }
@@ -97,6 +125,17 @@ Finding examine_cache(const std::optional<fs::path>& directory) {
     return {"cache", Verdict::note, text + ": a directory on this machine would be quicker"};
   }
   return {"cache", Verdict::good, text};
+}
+
+}  // namespace
+
+std::vector<Finding> examine_cache(const CacheOptions& options) {
+  const DiskCache cache(options, {});
+  std::vector<Finding> findings = {examine_directory(cache)};
+  for (const CacheLayer& layer : cache.layers()) {
+    findings.push_back(examine_layer(layer));
+  }
+  return findings;
 }
 
 }  // namespace attnjit

@@ -2,14 +2,14 @@
 // only, makes nothing; thread-safe.
 #pragma once
 
-#include <filesystem>
-#include <optional>
+#include <vector>
 
+#include "attnjit/cache_options.hpp"
 #include "doctor_findings.hpp"
 
 namespace attnjit {
 
-// nullopt: no directory could be resolved.
-Finding examine_cache(const std::optional<std::filesystem::path>& directory);
+// The written directory and who could have written it, then each layer: one finding each.
+std::vector<Finding> examine_cache(const CacheOptions& options);
 
 }  // namespace attnjit

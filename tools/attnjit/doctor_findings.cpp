@@ -131,7 +131,15 @@ std::vector<Finding> examine_machine(const KernelProviderOptions& options) {
   std::vector<Finding> findings;
   const auto compiler = examine_nvrtc(options.nvrtc, findings);
   examine_driver(compiler.get(), findings);
-  findings.push_back(examine_cache(resolve_cache_directory(options.cache_directory)));
+  // What is wrong with a variable of the cache is a finding too.
+  const auto warn = [&](std::string_view warning) {
+    findings.push_back({"cache", Verdict::problem, std::string(warning)});
+  };
+  const CacheOptions cache = resolve_cache_options({options.cache_directory, options.cache_layers,
+                                                    options.cache_sharing, options.cache_max_bytes},
+                                                   warn);
+  const std::vector<Finding> places = examine_cache(cache);
+  findings.insert(findings.end(), places.begin(), places.end());
   findings.push_back(examine_templates(options.templates));
   findings.push_back(examine_tuning_tables(embedded_tuning_tables()));
   return findings;

@@ -22,7 +22,7 @@ enum class Verdict {
 std::string_view to_string(Verdict);
 
 struct Finding {
-  std::string subject;  // "nvrtc", "driver", "gpu 0", "cache", "templates", "tuned"
+  std::string subject;  // "nvrtc", "driver", "gpu 0", "cache", "layer", "templates", …
   Verdict verdict = Verdict::good;
   std::string text;
 };

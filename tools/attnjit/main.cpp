@@ -3,9 +3,11 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,6 +19,7 @@
 #include "attnjit/shown_text.hpp"
 #include "command.hpp"
 #include "decimal_numbers.hpp"
+#include "given_words.hpp"
 #include "list_arguments.hpp"
 #include "standard_streams.hpp"
 
@@ -77,22 +80,52 @@ ExitCode report_unknown_command(const CLI::App& app) {
     names.push_back(command->get_name());
   }
   print_message("attnjit: \"{}\" is not a command; fix: name one of {}\n",
-                shown_text(app.remaining().front()), fmt::join(names, ", "));
+                shown_text(without_marks(app.remaining().front())), fmt::join(names, ", "));
+  return ExitCode::usage;
+}
+
+// What the words of the command that was called lack, which the parser does not see, or takes for
+// something else.
+std::optional<std::string> find_word_problem(const CLI::App& app,
+                                             std::span<const char* const> words) {
+  if (app.get_subcommands().empty()) {
+    return std::nullopt;
+  }
+  const CLI::App& command = *app.get_subcommands().front();
+  auto problem = find_missing_value(command, words);
+  return problem ? problem : find_list_problem(command, words);
+}
+
+ExitCode report_word_problem(const std::string& problem) {
+  print_message("attnjit: {}\n", problem);
   return ExitCode::usage;
 }
 
 // Help and version end parsing too.
-ExitCode report_end_of_parsing(const CLI::App& app, const CLI::ParseError& error) {
+ExitCode report_end_of_parsing(const CLI::App& app, const CLI::ParseError& error,
+                               std::span<const char* const> words) {
   const bool is_error = error.get_exit_code() != 0;
   if (is_error && app.get_subcommands().empty() && !app.remaining().empty()) {
     return report_unknown_command(app);
+  }
+  if (const auto problem = find_word_problem(app, words); is_error && problem) {
+    return report_word_problem(*problem);
   }
   std::ostringstream result;
   std::ostringstream message;
   app.exit(error, result, message);
   print_result("{}", result.str());
-  write_message(message.str());
+  write_message(without_marks(message.str()));
   return is_error ? ExitCode::usage : ExitCode::succeeded;
+}
+
+void parse(CLI::App& app, std::span<const char* const> words) {
+  const std::vector<std::string> whole = protect_words(words);
+  std::vector<const char*> pointers;
+  for (const std::string& word : whole) {
+    pointers.push_back(word.c_str());
+  }
+  app.parse(static_cast<int>(pointers.size()), pointers.data());
 }
 
 ExitCode run_command_line(int argc, char** argv) {
@@ -104,15 +137,15 @@ ExitCode run_command_line(int argc, char** argv) {
     add_command(app, action);
   }
   require_decimal_numbers(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return report_end_of_parsing(app, error);
-  }
+  require_whole_words(app);
   const std::span<const char* const> words(argv, static_cast<std::size_t>(argc));
-  if (const auto problem = find_list_problem(*app.get_subcommands().front(), words)) {
-    print_message("attnjit: {}\n", *problem);
-    return ExitCode::usage;
+  try {
+    parse(app, words);
+  } catch (const CLI::ParseError& error) {
+    return report_end_of_parsing(app, error, words);
+  }
+  if (const auto problem = find_word_problem(app, words)) {
+    return report_word_problem(*problem);
   }
   return run(action);
 }

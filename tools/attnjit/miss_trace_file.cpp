@@ -8,14 +8,16 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "attnjit/kernel_config_json.hpp"
 #include "attnjit/shown_text.hpp"
 #include "command.hpp"
+#include "json_fields.hpp"
 
 namespace attnjit {
 namespace {
+
+constexpr std::size_t most_reason_bytes = 1000;
 
 // "sm_90a": what a compiler's option is made of.
 bool is_arch(std::string_view arch) {
@@ -26,25 +28,29 @@ bool is_arch(std::string_view arch) {
          digits.find_first_not_of("0123456789", 3) == std::string_view::npos;
 }
 
-// Throws nlohmann::json::exception and ConfigJsonError.
+// Throws JsonFieldError and ConfigJsonError.
 KernelJob parse_miss(std::string_view line) {
-  const auto json = nlohmann::ordered_json::parse(line);
-  if (json.at("schema") != 1) {
-    throw ConfigJsonError(
-        fmt::format("schema = {}: must be 1; fix: read it with the version of "
-                    "attnjit that wrote it",
-                    shown_text(json["schema"].dump())));
+  const auto json = parse_shallow_json(line);
+  const std::string fix = "leave the line out, or let ATTNJIT_MISS_TRACE write the trace anew";
+  if (!json.is_object()) {
+    throw JsonFieldError(fmt::format("line = {}: must be one whole JSON object, a miss; fix: {}",
+                                     shown_text(line), fix));
   }
-  KernelJob job{.config = kernel_config_from_json(json.at("config").dump()),
+  const JsonObject miss{json, "", fix};
+  if (!json.contains("schema") || json["schema"] != 1) {
+    refuse_field({json, "", "read the line with the version of attnjit that wrote it"}, "schema",
+                 "must be 1");
+  }
+  KernelJob job{.config = kernel_config_from_json(
+                    object_field(miss, "config", "the config of a kernel").dump()),
                 .target = {},
                 .uses = {},
-                .traced_key = json.at("key")};
-  job.target.arch = json.at("arch");
+                .traced_key = key_field(miss, "key")};
+  job.target.arch = text_field(miss, "arch", "a target such as sm_90a");
   if (!is_arch(job.target.arch)) {
-    throw ConfigJsonError(
-        fmt::format("arch = {}: must be a target such as sm_90a", shown_text(job.target.arch)));
+    refuse_field(miss, "arch", "must be a target such as sm_90a");
   }
-  if (json.at("toolchain").get<std::string>().empty()) {
+  if (text_field(miss, "toolchain", "what the compiler says of itself").empty()) {
     job.traced_key.clear();  // formed without a toolchain: nothing is ever stored under it
   }
   return job;
@@ -93,12 +99,14 @@ MissTraceFile read_miss_trace_text(std::string_view text, std::string_view name)
     if (line.empty()) {
       continue;
     }
+    // Values in messages are short; of many fields only the first are told.
     const auto leave_out = [&](const char* why) {
-      trace.unread.push_back(fmt::format("{}:{}: {}", shown_text(name), number, shown_text(why)));
+      trace.unread.push_back(
+          fmt::format("{}:{}: {}", shown_text(name), number, shown_text(why, most_reason_bytes)));
     };
     try {
       add_job(trace.jobs, parse_miss(line));
-    } catch (const nlohmann::json::exception& error) {
+    } catch (const JsonFieldError& error) {
       leave_out(error.what());
     } catch (const ConfigJsonError& error) {
       leave_out(error.what());

@@ -10,6 +10,7 @@
 
 #include "attnjit/shown_text.hpp"
 #include "command.hpp"
+#include "decode_source.hpp"
 #include "edit_distance.hpp"
 
 namespace attnjit {
@@ -99,6 +100,10 @@ std::vector<std::string_view> near_presets(std::string_view name) {
 }
 
 ModelPlan plan_model_source(const std::string& model, const PlanOptions& options) {
+  const bool has_decode = std::find(options.phases.begin(), options.phases.end(), Phase::decode) !=
+                          options.phases.end();
+  refuse_option(!has_decode && options.max_seqlen_q != PlanOptions{}.max_seqlen_q, "--max-seqlen-q",
+                "prefills alone, which take any number of query tokens");
   const std::string config_json = read_model_source(model);
   try {
     return plan_model(config_json, options);

@@ -26,7 +26,8 @@ bool names_file(std::string_view model);
 // preset, naming near ones, and for what is no regular file, cannot be read or is over 64 MiB.
 std::string read_model_source(const std::string& model);
 
-// plan_model of the model that `model` names; its ModelError names `model` first.
+// plan_model of the model that `model` names; its ModelError names `model` first. Throws UsageError
+// too for what options say of a phase that is not asked for.
 ModelPlan plan_model_source(const std::string& model, const PlanOptions& options);
 
 // The presets whose names are near `name`, nearest first, at most five.

@@ -84,6 +84,9 @@ void add_plan_options(CLI::App& command, PlanOptions& options) {
 void add_plan_arguments(CLI::App& command, PlanArguments& arguments) {
   command.add_option("model", arguments.model, "Path of a config.json, or a preset")->required();
   add_plan_options(command, arguments.options);
+  command.get_option("--phases")->each([&arguments](const std::string&) {
+    arguments.names_phases = true;
+  });
 }
 
 ModelPlan make_plan(const PlanArguments& arguments) {

@@ -14,6 +14,7 @@ namespace attnjit {
 struct PlanArguments {
   std::string model;  // path of a config.json, or the name of a preset
   PlanOptions options;
+  bool names_phases = false;  // --phases was given, be it the default
 };
 
 // Declares --tp, --dtype, --kv-dtype, --page, --max-seqlen-q and --batch-invariant on `command`;

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,22 +15,25 @@
 #include "attnjit/kernel_renderer.hpp"
 #include "attnjit/shown_text.hpp"
 #include "command.hpp"
+#include "decode_source.hpp"
 #include "entry_check.hpp"
+#include "json_fields.hpp"
 #include "standard_streams.hpp"
 
 namespace attnjit {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view where_from =
+    "name the output of `attnjit plan … --json` or of `attnjit warm … --json`";
 
 [[noreturn]] void refuse(const std::filesystem::path& path, std::string_view problem) {
-  throw UsageError(fmt::format(
-      "--against = {}: {}; fix: name the output of `attnjit plan … --json` or of `attnjit warm … "
-      "--json`",
-      shown_text(path.string()), problem));
+  throw UsageError(
+      fmt::format("--against = {}: {}; fix: {}", shown_text(path.string()), problem, where_from));
 }
 
-json read_document(const std::filesystem::path& path) {
+Json read_document(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     refuse(path, "is a directory");
@@ -39,7 +43,7 @@ json read_document(const std::filesystem::path& path) {
   if (!file) {
     refuse(path, "cannot be read");
   }
-  json document = json::parse(text, nullptr, false);
+  Json document = parse_shallow_json(text);
   if (!document.is_object() || (!document.contains("planned") && !document.contains("kernels"))) {
     refuse(path, "is not such a document");
   }
@@ -69,14 +73,30 @@ void look_for(KernelProvider& provider, const KernelConfig& config, const Target
   }
 }
 
-PlanComparison compare_descriptors(const CachePlaces& places, const json& planned,
+// All of them, before anything is looked for.
+std::vector<AttentionDescriptor> read_descriptors(const JsonObject& document) {
+  const std::size_t count = array_field(document, "planned", "the calls of a plan").size();
+  std::vector<AttentionDescriptor> descriptors;
+  for (std::size_t i = 0; i < count; ++i) {
+    const JsonObject call = element_of(document, "planned", i, "a call of a plan");
+    const Json& descriptor = object_field(call, "descriptor", "a descriptor of attention");
+    try {
+      descriptors.push_back(descriptor_from_json(descriptor.dump()));
+    } catch (const DescriptorError& error) {
+      throw JsonFieldError(fmt::format("{}.descriptor: {}", call.place, error.what()));
+    }
+  }
+  return descriptors;
+}
+
+PlanComparison compare_descriptors(const CachePlaces& places, const JsonObject& document,
                                    const TargetArguments& targets) {
+  const std::vector<AttentionDescriptor> descriptors = read_descriptors(document);
   PlanComparison comparison;
   KernelProvider provider(without_compiling(places), nullptr);
   std::set<std::string> seen;
   for (const TargetDevice& target : find_targets(targets)) {
-    for (const json& each : planned) {
-      const AttentionDescriptor descriptor = descriptor_from_json(each.at("descriptor").dump());
+    for (const AttentionDescriptor& descriptor : descriptors) {
       try {
         for (const KernelConfig& config : select_configs(descriptor, target)) {
           look_for(provider, config, target, seen, comparison);
@@ -103,19 +123,31 @@ std::string reason_of_miss(const std::vector<CacheLayer>& layers, const std::str
   return reasons;
 }
 
-PlanComparison compare_keys(const CachePlaces& places, const json& kernels) {
+// All of them, before anything is looked for; without reasons.
+std::vector<MissingKernel> read_kernels(const JsonObject& document) {
+  const std::size_t count = array_field(document, "kernels", "the kernels of a warm").size();
+  std::vector<MissingKernel> kernels;
+  for (std::size_t i = 0; i < count; ++i) {
+    const JsonObject kernel = element_of(document, "kernels", i, "a kernel of a warm");
+    const bool has_key = kernel.json.contains("key");  // one that could not be made has none
+    kernels.push_back({text_field(kernel, "name", "a kernel's name"),
+                       text_field(kernel, "arch", "a target such as sm_90a"),
+                       has_key ? key_field(kernel, "key") : "", ""});
+  }
+  return kernels;
+}
+
+PlanComparison compare_keys(const CachePlaces& places, const JsonObject& document) {
   PlanComparison comparison;
+  const std::vector<MissingKernel> kernels = read_kernels(document);
   const DiskCache cache = open_cache(places);
   const std::vector<CacheLayer> layers = all_layers(cache);
-  constexpr std::string_view hex_digits = "0123456789abcdef";
-  for (const json& kernel : kernels) {
+  for (MissingKernel kernel : kernels) {
     comparison.wanted += 1;
-    const std::string key = kernel.value("key", "");
-    const bool is_key = key.size() == 32 && key.find_first_not_of(hex_digits) == std::string::npos;
-    const std::string reason = is_key ? reason_of_miss(layers, key) : "was never given a key";
-    if (!reason.empty()) {
-      comparison.missing.push_back(
-          {kernel.value("name", ""), kernel.value("arch", ""), key, reason});
+    kernel.reason =
+        kernel.key.empty() ? "was never given a key" : reason_of_miss(layers, kernel.key);
+    if (!kernel.reason.empty()) {
+      comparison.missing.push_back(std::move(kernel));
     }
   }
   return comparison;
@@ -125,12 +157,16 @@ PlanComparison compare_keys(const CachePlaces& places, const json& kernels) {
 
 PlanComparison compare_with_plan(const CachePlaces& places, const std::filesystem::path& plan,
                                  const TargetArguments& targets) {
-  const json document = read_document(plan);
+  const Json json = read_document(plan);
+  const JsonObject document{json, "", std::string(where_from)};
   try {
-    return document.contains("planned") ? compare_descriptors(places, document["planned"], targets)
-                                        : compare_keys(places, document["kernels"]);
-  } catch (const json::exception& error) {
-    refuse(plan, error.what());
+    if (json.contains("planned")) {
+      return compare_descriptors(places, document, targets);
+    }
+    refuse_option(!targets.names.empty(), "--arch", "a document of `attnjit warm`, which has keys");
+    return compare_keys(places, document);
+  } catch (const JsonFieldError& error) {
+    throw UsageError(fmt::format("--against = {}: {}", shown_text(plan.string()), error.what()));
   }
 }
 

@@ -84,6 +84,14 @@ void Progress::begin(std::size_t job, const ProgressJob& what) {
   draw();
 }
 
+void Progress::postpone(std::size_t job, const ProgressJob& what) {
+  in_hand_.erase(job);
+  if (style_ == ProgressStyle::json) {
+    write_event(out_, "postpone", {{"job", job}, {"kernel", what.kernel}, {"arch", what.arch}});
+  }
+  draw();
+}
+
 void Progress::finish(std::size_t job, const ProgressJob& what, const ProgressOutcome& outcome) {
   ++state_.done;
   in_hand_.erase(job);

@@ -53,6 +53,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void begin(std::size_t job, const ProgressJob& what);
+  // It was begun, and will be begun again.
+  void postpone(std::size_t job, const ProgressJob& what);
   // Of a job that was begun or not.
   void finish(std::size_t job, const ProgressJob& what, const ProgressOutcome& outcome);
   void notice(std::string_view message);

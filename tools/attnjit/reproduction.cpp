@@ -10,6 +10,7 @@
 
 #include "attnjit/embedded_file.hpp"
 #include "command.hpp"
+#include "decode_source.hpp"
 #include "kernel_facts.hpp"
 
 namespace attnjit {
@@ -33,6 +34,31 @@ int number_of(const KernelSource& source, const char* field, int otherwise) {
 bool is_decode(const std::string& kernel) {
   return kernel.find("decode") != std::string::npos || kernel == "combine_splits" ||
          kernel == "sparse_mla_sm80" || kernel == "append_kv_cache";
+}
+
+// `main` and the headers of a family of kernels that it includes, one after another.
+std::string with_family(std::string main) {
+  for (const char* header : {"repro_latent.h", "repro_decode.h"}) {
+    if (main.find(fmt::format("\"{}\"", header)) != std::string::npos) {
+      main += find_embedded(header)->text;
+    }
+  }
+  return main;
+}
+
+// Throws UsageError for a size that the kernel's program does not read.
+void refuse_unread(const std::string& main, std::string_view kernel,
+                   const ReproductionCase& sizes) {
+  const ReproductionCase none;
+  const std::string text = with_family(main);
+  const auto reads = [&](const char* word) { return text.find(word) != std::string::npos; };
+  const auto refuse = [&](bool is_given, bool is_read, std::string_view option) {
+    refuse_option(is_given && !is_read, option, kernel);
+  };
+  refuse(sizes.batch != none.batch, reads("repro_case::batch"), "--batch");
+  refuse(sizes.seqlen_q != none.seqlen_q, reads("repro_case::seqlen_q"), "--seqlen-q");
+  refuse(sizes.seqlen_kv != none.seqlen_kv, reads("repro_case::seqlen_kv"), "--seqlen-kv");
+  refuse(sizes.seed != none.seed, reads("random_"), "--seed");
 }
 
 int seqlen_q_of(const KernelSource& source, const ReproductionCase& sizes) {
@@ -92,6 +118,7 @@ std::vector<SourceFile> make_reproduction(const KernelSource& source,
                     "`attnjit src`",
                     kernel.name));
   }
+  refuse_unread(std::string(main->text), "kernel " + kernel.name, sizes);
   std::vector<SourceFile> files = kernel.headers;
   files.push_back({"kernel.cu", kernel.source});
   files.push_back({"main.cu", std::string(main->text)});

@@ -19,7 +19,8 @@ struct ReproductionCase {
 };
 
 // Paths below the program's directory, and texts: kernel.cu and what it includes, main.cu,
-// repro_case.h, build.sh. Throws UsageError for a kernel that there is no main for.
+// repro_case.h, build.sh. Throws UsageError for a kernel that there is no main for,
+// and for a size that its main does not read.
 std::vector<SourceFile> make_reproduction(const KernelSource& source,
                                           const ReproductionCase& sizes);
 

@@ -1,6 +1,7 @@
 #include "timed_calls.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "decode_source.hpp"
 #include "decode_timing.hpp"
@@ -24,12 +25,19 @@ void add_batch_sizes(CLI::App& command, BatchSizes& sizes) {
       ->capture_default_str();
 }
 
-std::vector<AttentionDescriptor> find_timed_calls(const PlanArguments& arguments) {
+std::vector<AttentionDescriptor> find_timed_calls(const PlanArguments& arguments,
+                                                  const BatchSizes& sizes) {
   using enum Operation;
-  const bool names_phases = arguments.options.phases != PlanOptions{}.phases;
-  const bool may_prefill = names_phases || find_descriptor(arguments.model).has_value();
-  return find_descriptors(
+  const bool may_prefill = arguments.names_phases || find_descriptor(arguments.model).has_value();
+  std::vector<AttentionDescriptor> calls = find_descriptors(
       arguments, may_prefill ? std::vector{decode, prefill, prefill_kvcache} : std::vector{decode});
+  const bool has_prefill =
+      std::any_of(calls.begin(), calls.end(),
+                  [](const AttentionDescriptor& call) { return call.operation != decode; });
+  refuse_option(!has_prefill && sizes.seqlen_q != BatchSizes{}.seqlen_q, "--seqlen-q",
+                "decodes alone, whose query tokens are the descriptor's max_seqlen_q or a model's "
+                "--max-seqlen-q");
+  return calls;
 }
 
 check::DecodeCase make_decode_case(const AttentionDescriptor& descriptor, int batch,

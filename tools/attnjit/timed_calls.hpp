@@ -24,8 +24,10 @@ struct BatchSizes {
 void add_batch_sizes(CLI::App& command, BatchSizes& sizes);
 
 // The calls of arguments.model: a model's decodes, unless --phases asks for its prefills; or the
-// one call of a descriptor. Throws as find_descriptors.
-std::vector<AttentionDescriptor> find_timed_calls(const PlanArguments& arguments);
+// one call of a descriptor. Throws as find_descriptors, and UsageError for sizes that none of them
+// has.
+std::vector<AttentionDescriptor> find_timed_calls(const PlanArguments& arguments,
+                                                  const BatchSizes& sizes);
 
 // A batch of equal requests, of a decode or of a prefill.
 check::DecodeCase make_decode_case(const AttentionDescriptor& descriptor, int batch, int seqlen_kv);

@@ -63,21 +63,27 @@ std::string_view to_string(WorkerEventKind kind) {
   switch (kind) {
     case WorkerEventKind::ready:
       return "ready";
+    case WorkerEventKind::unfit:
+      return "unfit";
     case WorkerEventKind::waiting:
       return "waiting";
     case WorkerEventKind::compiling:
       return "compiling";
+    case WorkerEventKind::busy:
+      return "busy";
     case WorkerEventKind::done:
       return "done";
   }
   return "";
 }
 
-std::string job_line(const KernelJob& job) {
-  return to_line({{"arch", job.target.arch}, {"config", Json::parse(to_json(job.config))}});
+std::string job_line(const KernelJob& job, IfBusy if_busy) {
+  return to_line({{"arch", job.target.arch},
+                  {"config", Json::parse(to_json(job.config))},
+                  {"waits", if_busy == IfBusy::waits}});
 }
 
-KernelJob parse_job(std::string_view line) {
+GivenJob parse_job(std::string_view line) {
   try {
     const Json json = Json::parse(line);
     KernelJob job{.config = kernel_config_from_json(json.at("config").dump()),
@@ -85,7 +91,8 @@ KernelJob parse_job(std::string_view line) {
                   .uses = {},
                   .traced_key = ""};
     job.target.arch = json.at("arch");
-    return job;
+    const bool waits = json.at("waits");
+    return {std::move(job), waits ? IfBusy::waits : IfBusy::hands_back};
   } catch (const Json::exception& error) {
     throw ConfigJsonError(std::string("job: is none of `attnjit warm`: ") + error.what());
   }
@@ -93,7 +100,7 @@ KernelJob parse_job(std::string_view line) {
 
 std::string event_line(const WorkerEvent& event) {
   Json json = {{"event", to_string(event.kind)}};
-  if (event.kind == WorkerEventKind::waiting) {
+  if (event.kind == WorkerEventKind::waiting || event.kind == WorkerEventKind::unfit) {
     json["message"] = event.message;
   } else if (event.kind == WorkerEventKind::done) {
     json["kernel"] = kernel_to_json(event.kernel);

@@ -62,7 +62,8 @@ struct WarmSettings {
   std::uint64_t memory_limit_bytes = 0;        // address space of a worker; 0: none
   std::function<StopRequest()> stop;           // asked again and again
 
-  std::function<void(std::size_t)> on_begin;                     // a worker got the job
+  std::function<void(std::size_t)> on_begin;     // a worker got the job
+  std::function<void(std::size_t)> on_postpone;  // another process has it in hand: begun later
   std::function<void(std::size_t, const WarmedKernel&)> on_end;  // also of those never begun
   std::function<void(std::string_view)> on_notice;               // e.g. waits for another process
   // Several times a second: seconds that are left, by what kinds of kernels took.
@@ -71,7 +72,8 @@ struct WarmSettings {
 
 // Runs the jobs. One that fails, crashes, hangs or takes too much memory is recorded and the others
 // go on; a cache that cannot be written ends the run, for no further kernel could be kept. Throws
-// TemplateError, and std::system_error if no worker process can be started.
+// TemplateError, std::system_error if no worker process can be started, and UsageError if none
+// starts under the memory limit.
 WarmRun run_warm_jobs(std::span<const KernelJob> jobs, const WarmSettings& settings);
 
 }  // namespace attnjit

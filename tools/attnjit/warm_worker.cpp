@@ -4,9 +4,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -17,18 +20,33 @@
 #include <fmt/format.h>
 
 #include "attnjit/kernel_renderer.hpp"
+#include "attnjit/nvrtc_compiler.hpp"
 #include "warm_protocol.hpp"
 
 namespace attnjit {
 namespace {
 
+// The soft limit alone, so that what fails under it can be tried without.
 void limit_memory(std::uint64_t bytes) {
+  rlimit limit{};
   if (bytes == 0) {
     return;
   }
-  const rlimit limit{.rlim_cur = bytes, .rlim_max = bytes};
+  getrlimit(RLIMIT_AS, &limit);
+  limit.rlim_cur = std::min<rlim_t>(bytes, limit.rlim_max);
   if (setrlimit(RLIMIT_AS, &limit) != 0) {
     throw std::system_error(errno, std::generic_category(), "memory limit of a worker");
+  }
+}
+
+// Whether there is an NVRTC to open where memory has no limit.
+bool opens_without_limit(const std::filesystem::path& nvrtc) {
+  limit_memory(RLIM_INFINITY);
+  try {
+    const NvrtcCompiler compiler(nvrtc);
+    return true;
+  } catch (const ToolchainError&) {
+    return false;
   }
 }
 
@@ -88,6 +106,14 @@ WarmedKernel make(KernelProvider& provider, const KernelJob& job, Recompile reco
           .problem = provided.is_stored ? "" : warning};
 }
 
+// Whether another process has the kernel in hand: a look, not a wait.
+bool is_made_elsewhere(KernelProvider& provider, const KernelJob& job) {
+  const KernelLookup lookup =
+      provider.look_up(render(job.config, job.target, provider.templates()));
+  const LockPatience none{.notice = {}, .limit = {}, .on_wait = {}};
+  return !lookup.provided && provider.cache().lock(lookup.key, none).refusal() == LockRefusal::busy;
+}
+
 WarmedKernel try_to_make(KernelProvider& provider, const KernelJob& job, Recompile recompile,
                          const Answers& answers, const std::string& warning) {
   try {
@@ -105,12 +131,45 @@ WarmedKernel try_to_make(KernelProvider& provider, const KernelJob& job, Recompi
   }
 }
 
+WorkerEvent answer_to(KernelProvider& provider, const GivenJob& given, Recompile recompile,
+                      const Answers& answers, const std::string& warning) {
+  const bool hands_back = given.if_busy == IfBusy::hands_back && recompile == Recompile::missing;
+  if (hands_back && is_made_elsewhere(provider, given.job)) {
+    return {.kind = WorkerEventKind::busy, .message = "", .kernel = {}};
+  }
+  return {.kind = WorkerEventKind::done,
+          .message = "",
+          .kernel = try_to_make(provider, given.job, recompile, answers, warning)};
+}
+
+// Opens all that a worker needs, under its limit. Why the limit is too small for that, or empty.
+std::string open_provider(const WarmWorkerSettings& settings, const KernelProviderOptions& options,
+                          std::unique_ptr<KernelProvider>& provider) {
+  const bool has_limit = settings.memory_limit_bytes != 0;
+  try {
+    end_with_input();
+    provider = std::make_unique<KernelProvider>(options);
+  } catch (const std::bad_alloc&) {
+    return "memory ended";
+  } catch (const std::system_error& error) {  // no thread can be made
+    if (has_limit) {
+      return error.what();
+    }
+    throw;
+  }
+  const std::string problem = provider->compiler_problem();
+  if (has_limit && !problem.empty() && opens_without_limit(settings.provider.nvrtc)) {
+    return problem;
+  }
+  limit_memory(settings.memory_limit_bytes);
+  return "";
+}
+
 }  // namespace
 
 ExitCode run_warm_worker(const WarmWorkerSettings& settings) {
-  limit_memory(settings.memory_limit_bytes);
   const Answers answers(take_standard_output());
-  end_with_input();
+  limit_memory(settings.memory_limit_bytes);
   std::string last_warning;
   KernelProviderOptions options = settings.provider;
   options.miss_trace = std::filesystem::path();  // warming is no use of the cache
@@ -119,12 +178,14 @@ ExitCode run_warm_worker(const WarmWorkerSettings& settings) {
   options.on_wait = [&](std::string_view message) {
     answers.send({.kind = WorkerEventKind::waiting, .message = std::string(message), .kernel = {}});
   };
-  KernelProvider provider(options);
+  std::unique_ptr<KernelProvider> provider;
+  if (const std::string problem = open_provider(settings, options, provider); !problem.empty()) {
+    answers.send({.kind = WorkerEventKind::unfit, .message = problem, .kernel = {}});
+    return ExitCode::failed;
+  }
   answers.send(WorkerEventKind::ready);
   for (std::string line; std::getline(std::cin, line);) {
-    WorkerEvent done{.kind = WorkerEventKind::done, .message = "", .kernel = {}};
-    done.kernel = try_to_make(provider, parse_job(line), settings.recompile, answers, last_warning);
-    answers.send(done);
+    answers.send(answer_to(*provider, parse_job(line), settings.recompile, answers, last_warning));
   }
   return ExitCode::succeeded;
 }

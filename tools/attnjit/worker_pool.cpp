@@ -10,11 +10,13 @@
 #include <fmt/format.h>
 
 #include "attnjit/key_lock.hpp"
+#include "command.hpp"
 
 namespace attnjit {
 namespace {
 
 constexpr std::chrono::milliseconds tick{100};
+constexpr std::uint64_t bytes_per_megabyte = 1'000'000;
 
 // As it was given: the worker runs in the same directory.
 void add_path(std::vector<std::string>& arguments, const char* option,
@@ -36,10 +38,34 @@ std::vector<std::string> worker_arguments(const WarmSettings& settings) {
   return arguments;
 }
 
+bool is_answer(WorkerEventKind kind) {
+  return kind == WorkerEventKind::done || kind == WorkerEventKind::busy;
+}
+
+std::string limit_of(const WarmSettings& settings) {
+  return fmt::format("--memory-limit = {}", settings.memory_limit_bytes / bytes_per_megabyte);
+}
+
+// No kernel can be made under such a limit, so that the run ends.
+[[noreturn]] void throw_unfit(const WarmSettings& settings, const std::string& problem) {
+  throw UsageError(fmt::format(
+      "{}: so many MB are too few for a worker process to start and to open NVRTC ({}); fix: "
+      "allow some thousands, or leave it out: how many workers fit is told by what memory is free",
+      limit_of(settings), problem));
+}
+
+// For what may have gone wrong because of it.
+std::string note_of_limit(const WarmSettings& settings) {
+  return settings.memory_limit_bytes == 0
+             ? ""
+             : fmt::format("\n{}: so many MB may be too few for this kernel; fix: allow more",
+                           limit_of(settings));
+}
+
 }  // namespace
 
 WorkerPool::WorkerPool(std::span<const KernelJob> jobs, const WarmSettings& settings, WarmRun& run)
-    : jobs_(jobs), settings_(settings), run_(run) {
+    : jobs_(jobs), settings_(settings), run_(run), handed_back_(jobs.size(), false) {
   for (const std::size_t job : longest_first(jobs)) {
     if (run.kernels[job].state == WarmState::not_run) {
       waiting_.push_back(job);
@@ -101,7 +127,10 @@ void WorkerPool::begin(Worker& worker, std::size_t job) {
   worker.since = Clock::now();
   worker.deadline = worker.is_ready ? deadline_of(WorkerEventKind::ready)
                                     : deadline_of(WorkerEventKind::compiling);
-  worker.process->send(job_line(jobs_[job]));
+  // A job that another process has in hand is put at the end once; where no other is left, and the
+  // second time, it is waited for.
+  const bool hands_back = !handed_back_[job] && waiting_.size() > 1;
+  worker.process->send(job_line(jobs_[job], hands_back ? IfBusy::hands_back : IfBusy::waits));
   settings_.on_begin(job);
 }
 
@@ -136,7 +165,13 @@ void WorkerPool::wait_for_answers() {
 void WorkerPool::read_answers(Worker& worker) {
   const auto lines = worker.process->read_lines();
   if (!lines) {
-    abandon(worker, WarmState::crashed, "its worker process " + worker.process->end());
+    const std::string end = worker.process->end();
+    if (!worker.is_ready && settings_.memory_limit_bytes != 0) {
+      throw_unfit(settings_, "it " + end);
+    }
+    const bool is_memory = end.find("out of memory") != std::string::npos;  // NVRTC's last words
+    abandon(worker, is_memory ? WarmState::out_of_memory : WarmState::crashed,
+            "its worker process " + end + note_of_limit(settings_));
     return;
   }
   for (const std::string& line : *lines) {
@@ -148,7 +183,7 @@ void WorkerPool::read_answers(Worker& worker) {
 
 void WorkerPool::take(Worker& worker, const std::string& line) {
   auto event = parse_event(line);
-  if (!event || (event->kind == WorkerEventKind::done && !worker.job)) {
+  if (!event || (is_answer(event->kind) && !worker.job)) {
     abandon(worker, WarmState::crashed, "its worker process answered what is no answer: " + line);
     return;
   }
@@ -159,11 +194,20 @@ void WorkerPool::take(Worker& worker, const std::string& line) {
     case WorkerEventKind::compiling:
       worker.deadline = deadline_of(event->kind);
       break;
+    case WorkerEventKind::unfit:
+      throw_unfit(settings_, event->message);
     case WorkerEventKind::waiting:
       settings_.on_notice(event->message);
       break;
+    case WorkerEventKind::busy:
+      put_at_end(worker);
+      break;
     case WorkerEventKind::done: {
       const bool is_spent = event->kernel.state == WarmState::out_of_memory;
+      if (!event->kernel.problem.empty() && event->kernel.state != WarmState::not_stored) {
+        // Where memory ends NVRTC may say no more than that the source does not compile.
+        event->kernel.problem += note_of_limit(settings_);
+      }
       finish(worker, std::move(event->kernel));
       if (is_spent) {
         worker.process.reset();  // what lost its memory half-way is not trusted with another job
@@ -171,6 +215,13 @@ void WorkerPool::take(Worker& worker, const std::string& line) {
       break;
     }
   }
+}
+
+void WorkerPool::put_at_end(Worker& worker) {
+  handed_back_[*worker.job] = true;
+  waiting_.insert(waiting_.begin(), *worker.job);
+  settings_.on_postpone(*worker.job);
+  worker.job.reset();
 }
 
 void WorkerPool::end_late_ones() {

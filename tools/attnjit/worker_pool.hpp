@@ -23,7 +23,8 @@ class WorkerPool {
   WorkerPool(std::span<const KernelJob> jobs, const WarmSettings& settings, WarmRun& run);
 
   // Runs every job of `run` that is not_run, or as many as settings.stop allows. Throws
-  // std::system_error if no process can be started.
+  // std::system_error if no process can be started, UsageError if none starts under the memory
+  // limit.
   void work();
 
  private:
@@ -44,6 +45,7 @@ class WorkerPool {
   void wait_for_answers();
   void read_answers(Worker& worker);
   void take(Worker& worker, const std::string& line);
+  void put_at_end(Worker& worker);
   void end_late_ones();
   void finish(Worker& worker, WarmedKernel kernel);
   void abandon(Worker& worker, WarmState state, const std::string& problem);
@@ -54,6 +56,7 @@ class WorkerPool {
   const WarmSettings& settings_;
   WarmRun& run_;
   CompileEstimate estimate_;
+  std::vector<bool> handed_back_;     // by job: another process had it in hand
   std::vector<std::size_t> waiting_;  // the next job last
   std::vector<Worker> workers_;
   bool cache_is_lost_ = false;

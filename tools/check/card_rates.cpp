@@ -12,20 +12,26 @@ struct Datasheet {
   double gigabytes_per_second;  // of device memory
 };
 
-// The vendor's datasheets and architecture white papers; SXM cards where there are several.
-constexpr std::array<Datasheet, 13> datasheets = {{{"a100", 312, 2039},
-                                                   {"rtx3090", 71, 936},
-                                                   {"a10", 125, 600},
-                                                   {"rtx4090", 165, 1008},
-                                                   {"l4", 121, 300},
-                                                   {"l40s", 362, 864},
-                                                   {"h100", 989, 3350},
-                                                   {"h200", 989, 4800},
-                                                   {"h20", 148, 4000},
-                                                   {"b200", 2250, 8000},
-                                                   {"gb200", 2500, 8000},
-                                                   {"rtx5090", 209, 1792},
-                                                   {"rtxpro6000", 504, 1792}}};
+// Without sparsity everywhere: where a vendor's table has only the rate with it, half of that. SXM
+// cards where there are several. The document of NVIDIA's that has a row's figures stands beside
+// it; of those that quote another, the figures were found there.
+constexpr std::array<Datasheet, 13> datasheets = {{
+    {"a100", 312, 2039},        // A100 80GB datasheet
+    {"rtx3090", 71, 936},       // Ampere GA102 white paper, appendix A: 71, with sparsity 142
+    {"a10", 125, 600},          // A10 datasheet: 125, with sparsity 250
+    {"rtx4090", 165, 1008},     // Ada white paper, appendix A
+    {"l4", 121, 300},           // L4 datasheet: 242 with sparsity
+    {"l40s", 362, 864},         // L40S datasheet
+    {"h100", 989, 3350},        // H100 datasheet: 1979 with sparsity
+    {"h200", 989, 4800},        // H200 datasheet: 1979 with sparsity
+    {"h20", 148, 4000},         // no public datasheet: willitrunai.com/gpus/h20-96gb
+    {"b200", 2250, 8000},       // Blackwell brief, HGX B200 of 1000 W, as quoted by
+                                // glennklockwood.com/garden/processors/B200: 4500 with sparsity
+    {"gb200", 2500, 8000},      // the same, GB200 of 1200 W: 5000 with sparsity
+    {"rtx5090", 209, 1792},     // RTX Blackwell white paper: 209.5, with sparsity 419
+    {"rtxpro6000", 504, 1792},  // RTX PRO 6000 Blackwell, as quoted by hmc-tech.com: 503.8,
+                                // with sparsity 1007.6
+}};
 
 // H200, 700 W, 2026-11-29: attention of head dimension 128 while the clocks hold, and reads of
 // pages in any order.

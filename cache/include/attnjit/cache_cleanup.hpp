@@ -16,7 +16,9 @@ struct RemovedFiles {
 };
 
 struct CleanupReport {
-  bool is_done = false;                // false: another process cleans up at the moment
+  bool is_done = false;
+  bool is_busy = false;                // not done, for another process cleans up at the moment
+  std::string problem;                 // why it is not done
   RemovedFiles evicted;                // entries
   RemovedFiles temporary;              // left by killed writers more than a day ago
   RemovedFiles quarantined;            // damaged entries that were put aside

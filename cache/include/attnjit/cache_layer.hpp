@@ -3,6 +3,7 @@
 // never an error. Thread-safe; holds a bundle's file open.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -20,7 +21,11 @@ std::string_view to_string(LayerKind);
 struct LayerState {
   LayerKind kind = LayerKind::missing;
   MissReason reason = MissReason::absent;  // of all misses, where it is missing or unusable
-  std::string problem;                     // then: what is wrong and what to do
+  std::string problem;                     // then: what is wrong and what to do, without the path
+  // Of a bundle: how long the file is, and how long its index says. One that is cut off serves what
+  // is left of it.
+  std::uint64_t file_bytes = 0;
+  std::uint64_t expected_bytes = 0;
 };
 
 class CacheLayer {

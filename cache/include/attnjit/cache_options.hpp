@@ -25,7 +25,7 @@ constexpr std::uint64_t unlimited_cache_bytes = ~std::uint64_t{0};
 struct CacheOptions {
   std::optional<std::filesystem::path> directory;  // written; nullopt: memory only
   // Searched in this order after `directory`, never written: directories of the same layout, or
-  // bundle files.
+  // bundle files. DiskCache asks each once: see distinct_layers.
   std::vector<std::filesystem::path> layers = {};
   CacheSharing sharing = CacheSharing::owner;
   std::uint64_t max_bytes = default_cache_max_bytes;  // of the entries in `directory`
@@ -50,6 +50,12 @@ CacheOptions resolve_cache_options(const CacheChoice& choice, const CacheWarning
 // the current directory, now; relative XDG_CACHE_HOME and HOME are ignored, as the XDG
 // specification asks. Nothing is made or checked on disk.
 std::optional<std::filesystem::path> resolve_cache_directory(const std::filesystem::path& option);
+
+// `layers` without those that an earlier one is, or `directory`: under another name, through a link
+// or with a slash at its end. What is not there yet is compared by its name.
+std::vector<std::filesystem::path> distinct_layers(
+    const std::optional<std::filesystem::path>& directory,
+    const std::vector<std::filesystem::path>& layers);
 
 // "500000", "512M", "2G", "unlimited": a positive decimal number, with K, M, G or T a multiple of
 // 1024, 1024², …; nullopt for anything else.

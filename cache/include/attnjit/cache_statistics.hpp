@@ -1,5 +1,5 @@
-// What a cache directory's users have had of it, summed over processes: each leaves a record when
-// it ends. Plain values; reading is thread-safe.
+// What a cache directory's users have had of it, summed over processes: each leaves records while
+// it runs and when it ends. Plain values; reading is thread-safe.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace attnjit {
 
 struct CacheStatistics {
-  std::uint64_t records = 0;  // left by processes, those summed up earlier included
+  std::uint64_t records = 0;  // of caches that were opened, those summed up earlier included
   std::uint64_t hits = 0;
   std::array<std::uint64_t, miss_reasons.size()> misses = {};  // by reason, in its order
   std::uint64_t puts = 0;

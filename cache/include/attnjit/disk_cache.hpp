@@ -79,14 +79,14 @@ class DiskCache {
 
   // Removes leftovers from the written directory and, beyond `max_bytes`, the entries that were
   // used least recently, also those of this session. Not done where another process does it or no
-  // lock can be made.
+  // lock can be made; a report needs no lock.
   CleanupReport collect_garbage(std::uint64_t max_bytes, CleanupMode mode) const;
 
   // Counts that a hit has saved a compile of so long.
   void count_saved_compile(std::chrono::microseconds time) const;
 
   // Appends the counts since the last time to the directory's statistics, if the directory is
-  // there.
+  // there. A put does so too, and one get in 256, so that a process that is killed loses little.
   void flush_counters() const;
 
   // Why the written directory is not used; empty if it is, or is not there yet.

@@ -41,4 +41,8 @@ int main() {
                 arguments);
   repro::print_checksum("k_cache", arguments.k.cache,
                         cached * heads * config::head_dim_qk * repro::bytes_of(config::dtype_kv));
+  if (config::head_dim_v > 0) {
+    repro::print_checksum("v_cache", arguments.v.cache,
+                          cached * heads * config::head_dim_v * repro::bytes_of(config::dtype_kv));
+  }
 }

@@ -73,6 +73,8 @@ struct DecodeProblem {
       static_cast<long long>(repro_case::batch) * repro_case::seqlen_q * num_q_heads;
   int row_tiles = 0;
   int num_parts = 0;
+  long long partial_out_bytes = 0;
+  long long partial_states_bytes = 0;
   PagedDecodeArguments arguments = {};
 
   // Tiles of block_m rows; partial results in tiles of partial_rows.
@@ -90,10 +92,10 @@ struct DecodeProblem {
     fill_tensors(mask_type);
     arguments.partial.tiles = tile_per_row ? tile_rows : row_tiles;
     const long long tiles = 2ll * num_parts * repro_case::num_kv_heads * arguments.partial.tiles;
-    arguments.partial.out = static_cast<PartialValue*>(
-        zeros(tiles * lines_of_tile(partial_rows, config::head_dim_v) * line_values * 2));
-    arguments.partial.states = static_cast<PartialState*>(
-        zeros(tiles * partial_rows * static_cast<long long>(sizeof(PartialState))));
+    partial_out_bytes = tiles * lines_of_tile(partial_rows, config::head_dim_v) * line_values * 2;
+    partial_states_bytes = tiles * partial_rows * static_cast<long long>(sizeof(PartialState));
+    arguments.partial.out = static_cast<PartialValue*>(zeros(partial_out_bytes));
+    arguments.partial.states = static_cast<PartialState*>(zeros(partial_states_bytes));
   }
 
   void fill_tensors(DataType mask_type) {
@@ -122,9 +124,13 @@ struct DecodeProblem {
 
   dim3 grid() const { return dim3(row_tiles, repro_case::num_kv_heads, num_parts); }
 
+  // Of a request that is cut into pieces the kernel writes partial results alone, of the others out
+  // and lse alone: what it leaves is zero.
   void print() const {
     print_checksum("out", arguments.out, rows * config::head_dim_v * 2);
     print_checksum("lse", arguments.lse, rows * 4);
+    print_checksum("partial out", arguments.partial.out, partial_out_bytes);
+    print_checksum("partial states", arguments.partial.states, partial_states_bytes);
   }
 };
 

@@ -21,4 +21,5 @@ int main() {
   repro::launch(schedule_decode, dim3(1), arguments);
   repro::print_checksum("parts", arguments.parts, num_parts * sizeof(SchedulePart));
   repro::print_checksum("piece_offsets", arguments.piece_offsets, (repro_case::batch + 1) * 4);
+  repro::print_checksum("unit_offsets", arguments.unit_offsets, (repro_case::batch + 1) * 8);
 }

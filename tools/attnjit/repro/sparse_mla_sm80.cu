@@ -50,4 +50,6 @@ int main() {
   constexpr int head_tiles = (num_q_heads + config::block_m - 1) / config::block_m;
   repro::launch(sparse_mla_sm80, dim3(head_tiles * queries), arguments);
   repro::print_checksum("out", arguments.out, queries * num_q_heads * config::head_dim_v * 2);
+  repro::print_checksum("lse", arguments.lse, queries * num_q_heads * 4);
+  repro::print_checksum("max_logits", arguments.max_logits, queries * num_q_heads * 4);
 }
