@@ -96,7 +96,8 @@ def _with_unseen_rows(lse: Any) -> Any:
 
 
 class _DenseSplit:
-    """The kernel of one metadata object's dense calls, and its plan."""
+    """The kernel of one metadata object's dense calls, and its plan. One of a graph capture has
+    the graph's memory, and is computed by its replays: eager calls have another."""
 
     def __init__(self, kind: Tuple[Any, ...], q: Any, k_cache: Any, head_dim_v: int,
                  causal: bool, has_sinks: bool) -> None:
@@ -109,16 +110,14 @@ class _DenseSplit:
             head_dim_v=head_dim_v, page_size=k_cache.shape[1], max_seqlen_q=seqlen_q,
             v_is_prefix_of_k=True, causal=causal and seqlen_q > 1, has_sinks=has_sinks)
         self.plan: DecodePlan = kernel.plan_decode(batch, seqlen_q)
-        self._split_for: Optional[Tuple[int, bool]] = None
+        self._lengths: Optional[int] = None
 
     def update(self, cache_seqlens: Any) -> None:
-        """Computes the split, unless it was from these lengths, and within a capture or not as
-        now: a capture computes nothing yet, and holds nothing that was computed before it."""
-        capturing = sys.modules["torch"].cuda.is_current_stream_capturing()
-        wanted = (cache_seqlens.data_ptr(), capturing)
-        if wanted != self._split_for:
+        """Computes the split, unless it was from the lengths at this address."""
+        lengths = cache_seqlens.data_ptr()
+        if lengths != self._lengths:
             self.plan.update(cache_seqlens)
-            self._split_for = wanted
+            self._lengths = lengths
 
 
 def decode_dense(metadata: Any, q: Any, k_cache: Any, block_table: Any, cache_seqlens: Any,
@@ -131,13 +130,14 @@ def decode_dense(metadata: Any, q: Any, k_cache: Any, block_table: Any, cache_se
             q, k_cache, None, block_table, cache_seqlens, head_dim_v=head_dim_v, causal=causal,
             softmax_scale=_scale(softmax_scale), sinks=sinks, runtime=_runtime(q.get_device()))
         return out, _with_unseen_rows(lse)
-    kind = (q.dtype, q.get_device(), head_dim_qk, head_dim_v, sinks is None)
+    torch, device = sys.modules["torch"], q.device
+    kind = (q.dtype, device.index, head_dim_qk, head_dim_v, sinks is None,
+            torch.cuda.is_current_stream_capturing())
     split = metadata._prepared
     if split is None or split.kind != kind:
         split = _DenseSplit(kind, q, k_cache, head_dim_v, causal, sinks is not None)
         metadata._prepared = split
     split.update(cache_seqlens)
-    torch, device = sys.modules["torch"], q.device
     out = torch.empty((batch, seqlen_q, num_q_heads, head_dim_v), dtype=q.dtype, device=device)
     lse = torch.empty((batch, num_q_heads, seqlen_q), dtype=torch.float32, device=device)
     split.plan.run(

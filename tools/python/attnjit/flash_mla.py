@@ -38,10 +38,10 @@ class FlashMLASchedMeta:
     A dense call computes the split on the device, in stream order and without a copy to the host,
     unless an earlier call with this object did so from the same cache_seqlens, by address. So new
     lengths in the same tensor want a new object, as they do with FlashMLA; results are right
-    without one, only the work may be badly balanced. A split that was computed outside of a graph
-    capture is not used inside of one, nor the other way round: a graph that is captured with
-    any object follows the lengths by itself. Of several graphs that share an object the first to
-    be captured holds the computation, and is the first to be replayed.
+    without one, only the work may be badly balanced. A graph capture never uses a split of before
+    it, nor an eager call one of a capture: a graph that is captured with any object holds the
+    split's memory and computation itself, and its replays follow the lengths. Of several graphs
+    that share an object only the first to be captured does, and must be replayed first.
     """
 
     @dataclasses.dataclass
