@@ -27,8 +27,10 @@ using namespace attnjit::kernel_interface;
 
 namespace {
 
-// Output columns take most of a thread's registers: what can be computed again is not kept.
-constexpr bool is_short_of_registers = row_tiles * warp_value_tiles * 4 > 96;
+// Output columns take most of a thread's registers: what can be computed again is not kept. Of more
+// than 16 tiles that would fit, but the assemblers before 13.0 keep more than they have room for.
+constexpr bool is_short_of_registers =
+    row_tiles * warp_value_tiles * 4 > 96 || warp_value_tiles > 16;
 
 __device__ __forceinline__ void reset(Accumulators& sums) {
 #pragma unroll
