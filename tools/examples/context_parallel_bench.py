@@ -1,4 +1,6 @@
-"""What a step of context-parallel decode costs, for context_parallel_decode.py."""
+"""What a step of context-parallel decode costs, for context_parallel_decode.py. exchange_us is the
+all-gather by itself, one after the other; added_us is what it adds to a layer, where each also waits
+for the slower of the ranks."""
 
 from __future__ import annotations
 
@@ -85,15 +87,16 @@ def _measure(heads: Heads, batch: int, tokens: int, device: torch.device) -> Dic
 
     alone = _microseconds(lambda layer: decode.decode(q, kv, layer), all_ranks=True)
     no_exchange = _microseconds(without_exchange, all_ranks=True)
+    exchange = _microseconds(lambda layer: decode.exchange(), all_ranks=True)
     step = _microseconds(lambda layer: decode.run(q, kv, layer), all_ranks=True)
     del kv
     torch.cuda.empty_cache()
-    exchange = step - no_exchange
     return {"setup": heads.name, "batch": batch, "tokens": tokens, "ranks": ranks,
             "one_gpu_us": round(one_gpu, 2), "step_us": round(step, 2),
             "speedup": round(one_gpu / step, 3), "decode_us": round(alone, 2),
             "merge_us": round(no_exchange - alone, 2), "exchange_us": round(exchange, 2),
-            "exchange_share": round(exchange / step, 4)}
+            "exchange_share": round(exchange / step, 4),
+            "added_us": round(step - no_exchange, 2)}
 
 
 def bench(setups: List[Heads], device: torch.device) -> List[Dict[str, Any]]:
