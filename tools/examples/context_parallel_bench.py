@@ -1,6 +1,7 @@
 """What a step of context-parallel decode costs, for context_parallel_decode.py. exchange_us is the
-all-gather by itself, one after the other; added_us is what it adds to a layer, where each also waits
-for the slower of the ranks."""
+all-gather by itself, one after the other; added_us what it adds to a layer, where each also waits
+for the slower rank.
+"""
 
 from __future__ import annotations
 
