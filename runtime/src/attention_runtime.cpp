@@ -20,7 +20,7 @@ namespace {
 
 void refuse_capture(const AttentionDescriptor& descriptor, int device, CUstream_st* stream,
                     std::string_view prepare) {
-  if (is_capturing(stream)) {
+  if (is_capturing(stream, device)) {
     throw ColdKernelError(fmt::format(
         "the kernels of {} are not ready on device {} and the stream is being captured into a "
         "graph, where nothing can be compiled or loaded; fix: call {} before the capture",

@@ -10,6 +10,7 @@
 #include "attnjit/config_selection.hpp"
 #include "attnjit/descriptor_json.hpp"
 #include "attnjit/kernel_renderer.hpp"
+#include "attnjit/target_device_query.hpp"
 #include "c_abi_objects.hpp"
 #include "c_abi_status.hpp"
 
@@ -99,9 +100,17 @@ std::shared_ptr<const DeviceAllocator> read_allocator(const attnjit_runtime_opti
     return nullptr;
   }
   auto allocator = std::make_shared<DeviceAllocator>();
-  allocator->allocate = [user = options.user, allocate = options.allocate](int device,
-                                                                           std::size_t bytes) {
-    return allocate(user, device, bytes);
+  allocator->allocate = [user = options.user, allocate = options.allocate,
+                         release = options.release](int device, std::size_t bytes) {
+    void* const memory = allocate(user, device, bytes);
+    if (reinterpret_cast<std::uintptr_t>(memory) % DeviceAllocator::alignment_bytes != 0) {
+      release(user, device, memory, bytes);
+      throw InvalidArgument(
+          "options->allocate", fmt::format("{}", memory),
+          fmt::format("must be {}-byte aligned", DeviceAllocator::alignment_bytes),
+          "round up what your memory pool gives");
+    }
+    return memory;
   };
   allocator->release = [user = options.user, release = options.release](int device, void* memory,
                                                                         std::size_t bytes) {
@@ -142,8 +151,20 @@ TargetDevice read_target(const char* arch) {
                         "pass one of these");
 }
 
+void require_device(int device) {
+  const int count = count_devices();
+  if (device >= count) {
+    throw InvalidArgument("options->device", fmt::format("{}", device),
+                          fmt::format("must be less than {}, the devices that CUDA shows", count),
+                          "create the runtime with another device");
+  }
+}
+
 AnyPrepared prepare(AttentionRuntime& runtime, const AttentionDescriptor& descriptor, int device,
                     CUstream_st* stream) {
+  if (!runtime.is_ready(descriptor, device)) {
+    require_device(device);
+  }
   switch (descriptor.operation) {
     case Operation::decode:
       return runtime.prepare_decode(descriptor, device, stream);

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "driver.hpp"
 
@@ -42,33 +44,92 @@ bool is_known_memory(const void* data) {
              static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(data))) == CUDA_SUCCESS;
 }
 
+// What is less than this can be multiplied by all that a call has, and by bytes, in 64 bits.
+constexpr std::int64_t end_of_counts = std::int64_t{1} << 53;
+
+bool is_countable(std::int64_t stride) {
+  return stride > -end_of_counts && stride < end_of_counts;
+}
+
+bool has_countable_elements(const attnjit_tensor& tensor) {
+  std::int64_t elements = 1;
+  for (std::int32_t i = 0; i < tensor.rank; ++i) {
+    const std::int64_t extent = tensor.shape[i];
+    if (extent < 0 || extent > (end_of_counts - 1) / elements) {
+      return false;
+    }
+    elements *= std::max<std::int64_t>(extent, 1);
+  }
+  return true;
+}
+
+// Those of dimensions without a second element are not used, and may be anything.
+bool has_countable_strides(const attnjit_tensor& tensor) {
+  for (std::int32_t i = 0; i < tensor.rank; ++i) {
+    if (tensor.shape[i] > 1 && !is_countable(tensor.strides[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
-TensorView TensorReader::read(std::string_view name, const attnjit_tensor& tensor) {
-  TensorView view;
-  const bool has_type = tensor.dtype >= ATTNJIT_BF16 && tensor.dtype <= ATTNJIT_INT64;
-  const bool has_rank = tensor.rank >= 0 && tensor.rank <= ATTNJIT_MAX_RANK;
-  if (!has_type) {
+bool TensorReader::has_form(std::string_view name, const attnjit_tensor& tensor) {
+  const std::size_t before = violations_.size();
+  if (tensor.dtype < ATTNJIT_BF16 || tensor.dtype > ATTNJIT_INT64) {
     violations_.push_back({fmt::format("{}.dtype", name), fmt::format("{}", tensor.dtype),
                            fmt::format("must be an attnjit_dtype, 0 to {}", ATTNJIT_INT64),
                            "set it to ATTNJIT_BF16 or another of them"});
   }
-  if (!has_rank) {
+  if (tensor.rank < 0 || tensor.rank > ATTNJIT_MAX_RANK) {
     violations_.push_back({fmt::format("{}.rank", name), fmt::format("{}", tensor.rank),
                            fmt::format("must be 0 to {}", ATTNJIT_MAX_RANK),
                            "set it to the number of dimensions"});
+  } else if (!has_countable_elements(tensor)) {
+    const std::span shape(tensor.shape, static_cast<std::size_t>(tensor.rank));
+    violations_.push_back({fmt::format("{}.shape", name),
+                           fmt::format("[{}]", fmt::join(shape, ", ")),
+                           "must have extents of 0 or more, and fewer than 2^53 elements",
+                           "pass the tensor's shape"});
+  } else if (!has_countable_strides(tensor)) {
+    const std::span strides(tensor.strides, static_cast<std::size_t>(tensor.rank));
+    violations_.push_back(
+        {fmt::format("{}.strides", name), fmt::format("[{}]", fmt::join(strides, ", ")),
+         "must be less than 2^53 elements", "pass the tensor's strides, in elements"});
   }
-  if (!has_type || !has_rank) {
+  return violations_.size() == before;
+}
+
+TensorView TensorReader::read(std::string_view name, const attnjit_tensor& tensor) {
+  TensorView view;
+  if (!has_form(name, tensor)) {
     return view;
   }
   std::memcpy(static_cast<void*>(&view), &tensor, sizeof view);
-  const auto shape = shape_of(view);
-  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
+  bool is_empty = false;
+  for (std::size_t i = 0; i < TensorView::max_rank; ++i) {
+    const bool is_dimension = i < static_cast<std::size_t>(tensor.rank);
+    is_empty = is_empty || (is_dimension && view.shape.at(i) == 0);
+    view.shape.at(i) = is_dimension ? view.shape.at(i) : 0;
+    view.strides.at(i) = is_dimension && is_countable(view.strides.at(i)) ? view.strides.at(i) : 0;
+  }
+  if (is_empty) {
     view.data = view.data == nullptr ? no_elements : view.data;
   } else {
     check_memory(name, view.data);
   }
   return view;
+}
+
+PartialAttention TensorReader::read(std::size_t i, const attnjit_partial_attention& partial) {
+  const std::size_t before = violations_.size();
+  const PartialAttention views = {read("out", partial.out), read("lse", partial.lse)};
+  for (std::size_t violation = before; violation < violations_.size(); ++violation) {
+    std::string& field = violations_[violation].field;
+    field = fmt::format("partials[{}].{}", i, field);
+  }
+  return views;
 }
 
 void TensorReader::check_memory(std::string_view name, const void* data) {

@@ -2,10 +2,13 @@
 // thread.
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "attnjit/argument_error.hpp"
+#include "attnjit/merge_states.hpp"
 #include "attnjit/tensor_view.hpp"
 #include "c_abi_objects.hpp"
 
@@ -18,6 +21,9 @@ class TensorReader {
   // A tensor of which `name` is the field. One without data is not given, unless it has no element.
   TensorView read(std::string_view name, const attnjit_tensor& tensor);
 
+  // The i-th of a list of parts.
+  PartialAttention read(std::size_t i, const attnjit_partial_attention& partial);
+
   // Memory of the caller that is no tensor. Null passes.
   void check_memory(std::string_view name, const void* data);
 
@@ -28,6 +34,8 @@ class TensorReader {
   void finish();
 
  private:
+  bool has_form(std::string_view name, const attnjit_tensor& tensor);
+
   PointerTrust trust_;
   std::vector<Violation> violations_;
 };

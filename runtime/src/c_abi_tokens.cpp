@@ -61,8 +61,7 @@ void read_partials(const attnjit_merge_states_call& call, TensorReader& reader,
   }
   require(call.partials, "call->partials");
   for (std::size_t i = 0; i < call.num_partials; ++i) {
-    partials[i].out = reader.read("partials.out", call.partials[i].out);
-    partials[i].lse = reader.read("partials.lse", call.partials[i].lse);
+    partials[i] = reader.read(i, call.partials[i]);
   }
 }
 

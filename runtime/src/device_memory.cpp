@@ -1,6 +1,7 @@
 #include "attnjit/device_memory.hpp"
 
 #include <cstdint>
+#include <exception>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,8 +23,19 @@ struct DeviceScope {
   ScopedContext context;
 };
 
+// Of destructors. Where the driver gives no context any more, as while the process ends or after a
+// fault of the device, its objects are left to it.
+template <typename Release>
+void release_on(int device, const Release& release) noexcept {
+  try {
+    const DeviceScope scope(device);
+    release(scope.driver.api());
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
 void* allocate_from(const DeviceAllocator& allocator, int device, std::size_t bytes) {
-  constexpr std::uintptr_t alignment = 256;
   void* const data = allocator.allocate(device, bytes);
   if (data == nullptr) {
     throw CudaError(CUDA_ERROR_OUT_OF_MEMORY,
@@ -31,11 +43,11 @@ void* allocate_from(const DeviceAllocator& allocator, int device, std::size_t by
                                 "asked for",
                                 bytes, device));
   }
-  if (reinterpret_cast<std::uintptr_t>(data) % alignment != 0) {
+  if (reinterpret_cast<std::uintptr_t>(data) % DeviceAllocator::alignment_bytes != 0) {
     allocator.release(device, data, bytes);
     throw CudaError(CUDA_ERROR_MISALIGNED_ADDRESS,
                     fmt::format("the caller's allocator gave {}, which is not {}-byte aligned",
-                                data, alignment));
+                                data, DeviceAllocator::alignment_bytes));
   }
   return data;
 }
@@ -59,8 +71,7 @@ DeviceBuffer::~DeviceBuffer() {
   if (data_ != nullptr && allocator_ != nullptr) {
     allocator_->release(device_, data_, bytes_);
   } else if (data_ != nullptr) {
-    const DeviceScope scope(device_);
-    scope.driver.api().mem_free(device_pointer(data_));
+    release_on(device_, [&](const DriverApi& api) { api.mem_free(device_pointer(data_)); });
   }
 }
 
@@ -117,8 +128,7 @@ DeviceStream::DeviceStream(int device) : device_(device) {
 }
 
 DeviceStream::~DeviceStream() {
-  const DeviceScope scope(device_);
-  scope.driver.api().stream_destroy(stream_);
+  release_on(device_, [&](const DriverApi& api) { api.stream_destroy(stream_); });
 }
 
 void DeviceStream::synchronize() const {
@@ -149,8 +159,7 @@ DeviceGraph::DeviceGraph(const DeviceStream& stream, const std::function<void()>
 }
 
 DeviceGraph::~DeviceGraph() {
-  const DeviceScope scope(device_);
-  scope.driver.api().graph_exec_destroy(graph_);
+  release_on(device_, [&](const DriverApi& api) { api.graph_exec_destroy(graph_); });
 }
 
 void DeviceGraph::launch(const DeviceStream& stream) const {
@@ -164,8 +173,7 @@ DeviceEvent::DeviceEvent(int device) : device_(device) {
 }
 
 DeviceEvent::~DeviceEvent() {
-  const DeviceScope scope(device_);
-  scope.driver.api().event_destroy(event_);
+  release_on(device_, [&](const DriverApi& api) { api.event_destroy(event_); });
 }
 
 void DeviceEvent::record(const DeviceStream& stream) {

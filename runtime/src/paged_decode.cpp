@@ -204,7 +204,7 @@ void DecodePlan::update(const int* device_seq_lens, int batch, CUstream_st* stre
 
 void DecodePlan::update(std::span<const int> seq_lens, CUstream_st* stream) {
   check_batch(static_cast<std::int64_t>(seq_lens.size()));
-  if (is_capturing(stream)) {
+  if (is_capturing(stream, kernels_->device)) {
     TensorChecks checks;
     checks.add("stream", "being captured", "must not be captured: a replay would copy host memory",
                "update before the capture, or from lengths in device memory");

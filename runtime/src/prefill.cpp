@@ -15,21 +15,24 @@ namespace {
 
 using namespace kernel_interface;
 
-void check_workspace(const PreparedPrefill& kernel, const PrefillPlan& plan,
-                     std::int64_t needed_bytes, const void* workspace,
-                     std::int64_t workspace_bytes) {
-  constexpr std::uintptr_t alignment_bytes = 16;
+void check_splits(const PreparedPrefill& kernel, const PrefillPlan& plan) {
   TensorChecks checks;
-  if (kernel.descriptor.batch_invariant && plan.num_splits != 1) {
-    checks.add("plan.num_splits", fmt::format("{}", plan.num_splits),
-               "must be 1: the descriptor is batch_invariant, and parts depend on the batch",
-               "take the plan from plan_prefill of this kernel");
-    checks.finish();
-  }
   if (plan.num_splits < 1 || plan.num_splits > 32) {
     checks.add("plan.num_splits", fmt::format("{}", plan.num_splits), "must be 1 to 32",
                "take the plan from plan_prefill");
-  } else if (plan.num_splits > 1 && workspace == nullptr) {
+  } else if (kernel.descriptor.batch_invariant && plan.num_splits != 1) {
+    checks.add("plan.num_splits", fmt::format("{}", plan.num_splits),
+               "must be 1: the descriptor is batch_invariant, and parts depend on the batch",
+               "take the plan from plan_prefill of this kernel");
+  }
+  checks.finish();
+}
+
+void check_workspace(const PrefillPlan& plan, std::int64_t needed_bytes, const void* workspace,
+                     std::int64_t workspace_bytes) {
+  constexpr std::uintptr_t alignment_bytes = 16;
+  TensorChecks checks;
+  if (plan.num_splits > 1 && workspace == nullptr) {
     checks.add("workspace", "null", "must be given: the plan splits the keys",
                fmt::format("pass {} bytes of device memory", needed_bytes));
   } else if (plan.num_splits > 1 && workspace_bytes < needed_bytes) {
@@ -63,12 +66,12 @@ void require_grid(const PrefillPlan& plan, std::int64_t combine_blocks) {
 
 void run_prefill(const PreparedPrefill& kernel, const PrefillCall& call, const PrefillPlan& plan,
                  void* workspace, std::int64_t workspace_bytes, CUstream_st* stream) {
+  check_splits(kernel, plan);
   check_prefill_call(kernel.descriptor, call);
   const std::int64_t rows = partial_rows(kernel.descriptor, call);
   const std::int64_t out_bytes = plan.num_splits * rows * kernel.config.head_dim_v * 4;
   check_workspace(
-      kernel, plan,
-      out_bytes + plan.num_splits * rows * static_cast<std::int64_t>(sizeof(PartialState)),
+      plan, out_bytes + plan.num_splits * rows * static_cast<std::int64_t>(sizeof(PartialState)),
       workspace, workspace_bytes);
   PrefillArguments arguments = make_prefill_arguments(kernel.descriptor, call);
   const std::int64_t tiles = count_row_tiles(kernel.config, call);

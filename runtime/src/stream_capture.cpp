@@ -4,10 +4,18 @@
 
 namespace attnjit {
 
-bool is_capturing(CUstream_st* stream) {
+bool is_capturing(CUstream_st* stream, int device) {
   const Driver& driver = Driver::instance();
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  driver.check(driver.api().stream_is_capturing(stream, &status), "cuStreamIsCapturing");
+  CUresult result = driver.api().stream_is_capturing(stream, &status);
+  if (result == CUDA_ERROR_INVALID_CONTEXT && stream == nullptr) {
+    const ScopedContext current(driver, driver.primary_context(device));
+    result = driver.api().stream_is_capturing(stream, &status);
+  }
+  if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
+    return true;
+  }
+  driver.check(result, "cuStreamIsCapturing");
   return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 

@@ -7,7 +7,15 @@
 #include <iterator>
 #include <mutex>
 
+#include "interface/append_kv_cache_arguments.h"
+#include "interface/merge_states_arguments.h"
+#include "interface/prefill_arguments.h"
+#include "interface/seesaw_decode_arguments.h"
+#include "interface/sparse_mla_arguments.h"
+#include "interface/swapped_decode_arguments.h"
+
 using attnjit::test::MockDriver;
+namespace kernel_interface = attnjit::kernel_interface;
 
 extern "C" MockDriver* attnjit_mock_driver() {
   static MockDriver driver;
@@ -18,7 +26,7 @@ namespace {
 
 constexpr std::uintptr_t first_context = 0x1000;
 constexpr std::uintptr_t library_handle = 0x2000;
-constexpr std::uintptr_t kernel_handle = 0x3000;
+constexpr std::uintptr_t first_kernel = 0x3000;  // the i-th of kernel_names: i more
 constexpr std::uintptr_t function_handle = 0x4000;
 
 MockDriver& mock() {
@@ -32,6 +40,30 @@ std::mutex& record_mutex() {
 
 CUcontext current_context() {
   return mock().context_stack.empty() ? nullptr : mock().context_stack.back();
+}
+
+// As a driver knows it from the cubin.
+std::size_t argument_bytes(const std::string& kernel) {
+  static const std::map<std::string, std::size_t> sizes = {
+      {"schedule_decode", sizeof(kernel_interface::ScheduleArguments)},
+      {"paged_decode_sm80", sizeof(kernel_interface::PagedDecodeArguments)},
+      {"swapped_decode_sm90", sizeof(kernel_interface::SwappedDecodeArguments)},
+      {"seesaw_decode_sm90", sizeof(kernel_interface::SeesawDecodeArguments)},
+      {"combine_splits", sizeof(kernel_interface::CombineArguments)},
+      {"prefill_sm80", sizeof(kernel_interface::PrefillArguments)},
+      {"combine_prefill", sizeof(kernel_interface::PrefillArguments)},
+      {"sparse_mla_sm80", sizeof(kernel_interface::SparseMlaArguments)},
+      {"append_kv_cache", sizeof(kernel_interface::AppendKvCacheArguments)},
+      {"merge_states", sizeof(kernel_interface::MergeStatesArguments)},
+  };
+  constexpr std::size_t of_other_kernels = 64;
+  const auto found = sizes.find(kernel);
+  return found != sizes.end() ? found->second : of_other_kernels;
+}
+
+std::string kernel_name(CUfunction function) {
+  const std::uintptr_t index = reinterpret_cast<std::uintptr_t>(function) - first_kernel;
+  return index < mock().kernel_names.size() ? mock().kernel_names[index] : "";
 }
 
 CUresult mock_init(unsigned) {
@@ -86,8 +118,10 @@ CUresult mock_primary_ctx_retain(CUcontext* context, CUdevice device) {
 
 CUresult mock_ctx_push(CUcontext context) {
   const std::lock_guard lock(record_mutex());
-  mock().context_stack.push_back(context);
-  return CUDA_SUCCESS;
+  if (mock().context_result == CUDA_SUCCESS) {
+    mock().context_stack.push_back(context);
+  }
+  return mock().context_result;
 }
 
 CUresult mock_ctx_pop(CUcontext* context) {
@@ -99,6 +133,7 @@ CUresult mock_ctx_pop(CUcontext* context) {
 
 CUresult mock_library_load_data(CUlibrary* library, const void* code, CUjit_option*, void**,
                                 unsigned, CUlibraryOption*, void**, unsigned) {
+  const std::lock_guard lock(record_mutex());
   if (mock().load_result == CUDA_SUCCESS) {
     mock().loaded_cubins.emplace_back(static_cast<const char*>(code));
     *library = reinterpret_cast<CUlibrary>(library_handle);
@@ -107,13 +142,15 @@ CUresult mock_library_load_data(CUlibrary* library, const void* code, CUjit_opti
 }
 
 CUresult mock_library_unload(CUlibrary library) {
+  const std::lock_guard lock(record_mutex());
   mock().unloaded.push_back(library);
   return CUDA_SUCCESS;
 }
 
 CUresult mock_library_get_kernel(CUkernel* kernel, CUlibrary, const char* name) {
+  const std::lock_guard lock(record_mutex());
+  *kernel = reinterpret_cast<CUkernel>(first_kernel + mock().kernel_names.size());
   mock().kernel_names.emplace_back(name);
-  *kernel = reinterpret_cast<CUkernel>(kernel_handle);
   return CUDA_SUCCESS;
 }
 
@@ -131,17 +168,28 @@ CUresult mock_kernel_set_attribute(CUfunction_attribute attribute, int value, CU
   return CUDA_SUCCESS;
 }
 
+void record_launch(const CUlaunchConfig& config, CUfunction function, const void* arguments) {
+  const std::string kernel = kernel_name(function);
+  const auto* first = static_cast<const std::byte*>(arguments);
+  mock().launches.push_back({.config = config,
+                             .attributes = {config.attrs, config.attrs + config.numAttrs},
+                             .function = function,
+                             .kernel = kernel,
+                             .arguments = {first, first + argument_bytes(kernel)},
+                             .context = current_context()});
+}
+
 CUresult mock_launch(const CUlaunchConfig* config, CUfunction function, void** parameters, void**) {
+  if (mock().on_launch) {
+    mock().on_launch();
+  }
   const std::lock_guard lock(record_mutex());
-  attnjit::test::Launch launch{.config = *config,
-                               .attributes = {config->attrs, config->attrs + config->numAttrs},
-                               .function = function,
-                               .arguments = {},
-                               .context = current_context()};
-  std::memcpy(launch.arguments.data(), parameters[0], launch.arguments.size());
-  mock().launches.push_back(launch);
-  if (config->hStream == nullptr && launch.context == nullptr) {
+  if (config->hStream == nullptr && current_context() == nullptr) {
     return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  ++mock().num_launches;
+  if (mock().keeps_calls) {
+    record_launch(*config, function, parameters[0]);
   }
   return mock().launch_result;
 }
@@ -151,6 +199,10 @@ CUresult mock_tensor_map_encode(CUtensorMap* map, CUtensorMapDataType type, cuui
                                 const cuuint32_t* box, const cuuint32_t* steps,
                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  const std::lock_guard lock(record_mutex());
+  if (!mock().keeps_calls) {
+    return mock().encode_result;
+  }
   mock().tensor_maps.push_back({type,
                                 base,
                                 {extents, extents + rank},
@@ -168,6 +220,12 @@ CUresult mock_tensor_map_encode(CUtensorMap* map, CUtensorMapDataType type, cuui
 CUresult mock_mem_alloc(CUdeviceptr* pointer, std::size_t bytes) {
   constexpr std::size_t alignment = 256;
   const std::lock_guard lock(record_mutex());
+  if (mock().allocation_result != CUDA_SUCCESS) {
+    return mock().allocation_result;
+  }
+  if (bytes > mock().most_bytes) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   void* const memory =
       std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   *pointer = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(memory));
@@ -203,7 +261,15 @@ CUresult mock_memcpy_to_device(CUdeviceptr destination, const void* source, std:
   return CUDA_SUCCESS;
 }
 
-CUresult mock_stream_is_capturing(CUstream, CUstreamCaptureStatus* status) {
+// Of the legacy stream, a driver must know the context.
+CUresult mock_stream_is_capturing(CUstream stream, CUstreamCaptureStatus* status) {
+  const std::lock_guard lock(record_mutex());
+  if (stream == nullptr && current_context() == nullptr) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  if (stream == nullptr && mock().is_capturing_implicitly) {
+    return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  }
   *status = mock().is_capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }

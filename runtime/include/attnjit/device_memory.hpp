@@ -21,7 +21,9 @@ class DeviceStream;
 
 // Where device memory comes from in place of the driver, e.g. a framework's pool.
 struct DeviceAllocator {
-  // 256-byte aligned; null: there is none.
+  static constexpr std::size_t alignment_bytes = 256;  // of what `allocate` gives
+
+  // Null: there is no memory left.
   std::function<void*(int device, std::size_t bytes)> allocate;
   std::function<void(int device, void* memory, std::size_t bytes)> release;  // does not throw
 };
