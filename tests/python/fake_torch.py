@@ -50,6 +50,14 @@ class Tensor:
                 self._strides, step = (step, *self._strides), step * max(extent, 1)
         return self._strides
 
+    def is_contiguous(self):
+        step = 1
+        for extent, stride in zip(reversed(self.shape), reversed(self.stride())):
+            if extent != 1 and stride != step:
+                return 0 in self.shape
+            step *= extent
+        return True
+
     def data_ptr(self):
         return self._address
 

@@ -37,7 +37,7 @@ def _refusal(name: str, error: Exception) -> Exception:
 class _Slot:
     """The place of one tensor, and what stands there."""
 
-    __slots__ = ("offset", "word", "shape", "strides", "code", "turn")
+    __slots__ = ("offset", "word", "shape", "strides", "code", "dtype", "turn")
 
     def __init__(self, offset: int) -> None:
         self.offset = offset
@@ -45,7 +45,14 @@ class _Slot:
         self.shape: Optional[Sequence[int]] = None  # None: the place is blank
         self.strides: Optional[Sequence[int]] = None
         self.code = -1
+        self.dtype: Any = None  # torch's, of a torch tensor that was contiguous
         self.turn = -1  # of the last fill that wrote it
+
+    def holds(self, tensor: Any, device: int) -> bool:
+        """Whether all but the address of this torch tensor stands here. Of one that is contiguous
+        torch answers in half the time that its strides take."""
+        return (tensor.dtype is self.dtype and tensor.is_contiguous()
+                and tensor.get_device() == device and tensor.shape == self.shape)
 
 
 class _TensorPlaces:
@@ -78,22 +85,17 @@ class _TensorPlaces:
                 if tensor is None:
                     continue
                 slot = slots[name]
-                kind = type(tensor)
-                pointer, code, shape, strides, place = (
-                    readers.get(kind) or find_reader(tensor))(tensor)
-                if place is not None and place != device:
-                    raise TensorError(f"on device {place}: must be on the kernel's, {device}")
-                if shape == slot.shape and strides == slot.strides and code == slot.code:
-                    words[slot.word] = pointer
+                is_torch = type(tensor) in torch_types
+                if is_torch and slot.dtype is not None and slot.holds(tensor, device):
+                    words[slot.word] = tensor.data_ptr()
                 else:
-                    rank = len(shape)
-                    _packers[rank](self.memory, slot.offset, pointer, code, rank, *shape, *strides)
-                    slot.shape, slot.strides, slot.code = shape, strides, code
+                    self._write(slot, tensor, device)
+                    is_torch = type(tensor) in torch_types  # known since it was read
                 if slot.turn != last:
                     fresh += 1
                 slot.turn = turn
                 count += 1
-                if kind in torch_types:
+                if is_torch:
                     of_torch = True
         except KeyError:
             raise TypeError(f"{name} is no tensor of this call; its tensors are "
@@ -105,12 +107,25 @@ class _TensorPlaces:
         self._count = count
         return of_torch
 
+    def _write(self, slot: _Slot, tensor: Any, device: int) -> None:
+        kind = type(tensor)
+        pointer, code, shape, strides, place = (readers.get(kind) or find_reader(tensor))(tensor)
+        if place is not None and place != device:
+            raise TensorError(f"on device {place}: must be on the kernel's, {device}")
+        if shape == slot.shape and strides == slot.strides and code == slot.code:
+            self._words[slot.word] = pointer
+        else:
+            rank = len(shape)
+            _packers[rank](self.memory, slot.offset, pointer, code, rank, *shape, *strides)
+            slot.shape, slot.strides, slot.code = shape, strides, code
+        slot.dtype = tensor.dtype if kind in torch_types and tensor.is_contiguous() else None
+
     def _clear(self, turn: int) -> None:
         """Blanks what was filled before `turn`, and not by it."""
         for slot in self._slots.values():
             if slot.turn != turn and slot.shape is not None:
                 self.memory[slot.offset:slot.offset + _TENSOR_BYTES] = bytes(_TENSOR_BYTES)
-                slot.shape = None
+                slot.shape = slot.dtype = None
 
 
 class CallBuffer(_TensorPlaces):
@@ -126,7 +141,7 @@ class CallBuffer(_TensorPlaces):
             {name: getattr(kind, name).offset for name, of in fields if of is _structs.Tensor})
         self._scalars = {
             name: getattr(kind, name).offset for name, of in fields if of is ctypes.c_float}
-        self._workspace: Tuple[Any, Any, int, int] = (None, None, -1, 0)
+        self._workspace: Tuple[Any, Any, int] = (None, None, 0)  # shape, dtype, bytes: torch's
 
     def set_scalar(self, name: str, value: float) -> None:
         """Writes a number, which stays until it is written again."""
@@ -136,12 +151,13 @@ class CallBuffer(_TensorPlaces):
         """Address and bytes of a contiguous tensor; (0, 0) of None. Raises TensorError."""
         if tensor is None:
             return 0, 0
-        pointer, code, shape, strides, _ = (
-            readers.get(type(tensor)) or find_reader(tensor))(tensor)
-        known = self._workspace
-        if shape != known[0] or strides != known[1] or code != known[2]:
-            known = self._workspace = (shape, strides, code, memory_of(tensor)[1])
-        return pointer, known[3]
+        if type(tensor) not in torch_types:
+            return memory_of(tensor)
+        shape, dtype, size = self._workspace
+        if not (tensor.dtype is dtype and tensor.shape == shape and tensor.is_contiguous()):
+            size = memory_of(tensor)[1]
+            self._workspace = (tensor.shape, tensor.dtype, size)
+        return tensor.data_ptr(), size
 
 
 class MergeBuffer(CallBuffer):
