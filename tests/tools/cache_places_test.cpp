@@ -88,7 +88,8 @@ TEST_CASE("a directory that is named as two layers, or as a layer of itself, cou
       run_attnjit(fmt::format("ls --cache-dir{0} --cache-layer{1} --cache-layer{1}", quoted(own),
                               quoted(directory.path() / "none")));
   CHECK(count_of(missing.err, "is left out") == 1);
-  const CommandOutput mounted = run_attnjit("mount" + quoted(layer) + quoted(layer.string() + "/"));
+  const CommandOutput mounted =
+      run_attnjit("mount" + quoted(layer) + quoted(fs::path(layer.string() + "/")));
   CHECK(mounted.out == "export ATTNJIT_CACHE_LAYERS=" + quoted(layer).substr(1) + "\n");
 }
 

@@ -49,10 +49,10 @@ TEST_CASE("an option that none of the calls reads is refused, with the reason") 
   const std::string prefill = R"('{"operation": "prefill", "kv_layout": "ragged", )"
                               R"("kv_layout_tag": "thd", "page_size": 0, "max_seqlen_q": 0}')";
   for (const std::string& arguments :
-       {"roof deepseek-v3 --arch h200 --seqlen-q 16", "roof " + decode + " --seqlen-q 16",
-        std::string("bench deepseek-v3 --seqlen-q 16"), std::string("check --tp 8"),
-        std::string("check --batch 3"), std::string("check --suite decode --seqlen-kv 100"),
-        std::string("check --phases decode"),
+       {std::string("roof deepseek-v3 --arch h200 --seqlen-q 16"),
+        "roof " + decode + " --seqlen-q 16", std::string("bench deepseek-v3 --seqlen-q 16"),
+        std::string("check --tp 8"), std::string("check --batch 3"),
+        std::string("check --suite decode --seqlen-kv 100"), std::string("check --phases decode"),
         std::string("plan deepseek-v3 --phases prefill --max-seqlen-q 4"),
         std::string("src deepseek-v3 --phase prefill --max-seqlen-q 4"),
         std::string("why '{}' --key-text --json"),
