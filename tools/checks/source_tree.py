@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-CPP_SUFFIXES = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
+CPP_SUFFIXES = {".c", ".cpp", ".hpp", ".h", ".cu", ".cuh"}
 NOT_SOURCE = {"build", ".deps", ".git"}
 
 

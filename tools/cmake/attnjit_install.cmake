@@ -1,5 +1,5 @@
 # Install rules and the CMake package: find_package(attnjit) gives attnjit::attnjit and one target
-# per folder.
+# per folder, all static, and attnjit::shared, the C interface; attnjit.pc is the latter's.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -10,6 +10,18 @@ foreach(name IN LISTS names)
   install(DIRECTORY "${attnjit_SOURCE_DIR}/${name}/include/" TYPE INCLUDE)
 endforeach()
 install(TARGETS attnjit_all EXPORT attnjit_targets)
+if(TARGET attnjit_shared)
+  # An export of its own: what static libraries need, their users have to find.
+  install(TARGETS attnjit_shared EXPORT attnjit_shared_targets LIBRARY)
+  install(EXPORT attnjit_shared_targets NAMESPACE attnjit:: FILE attnjitSharedTargets.cmake
+          DESTINATION "${attnjit_package_dir}")
+  # Found from where the file lies, so that a whole prefix may be moved.
+  cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR
+             BASE_DIRECTORY "${CMAKE_INSTALL_FULL_LIBDIR}" OUTPUT_VARIABLE attnjit_to_include)
+  configure_file("${CMAKE_CURRENT_LIST_DIR}/attnjit.pc.in" "${attnjit_BINARY_DIR}/attnjit.pc" @ONLY)
+  install(FILES "${attnjit_BINARY_DIR}/attnjit.pc"
+          DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endif()
 # Argument structs that host and device share: `#include "interface/…"` works from the installed
 # headers as it does from the templates' root.
 install(DIRECTORY "${attnjit_SOURCE_DIR}/templates/interface"

@@ -59,6 +59,7 @@ function(attnjit_add_shared_library)
                         VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
                         LINK_DEPENDS "${exports}")
   attnjit_configure_target(attnjit_shared)
+  set_property(TARGET attnjit_shared PROPERTY INTERFACE_COMPILE_FEATURES)  # its header is C
   target_include_directories(attnjit_shared PUBLIC
                              $<BUILD_INTERFACE:${attnjit_SOURCE_DIR}/runtime/include>
                              $<INSTALL_INTERFACE:include>)
