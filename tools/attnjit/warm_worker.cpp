@@ -157,7 +157,7 @@ std::string open_provider(const WarmWorkerSettings& settings, const KernelProvid
     }
     throw;
   }
-  const std::string problem = provider->compiler_problem();
+  std::string problem = provider->compiler_problem();
   if (has_limit && !problem.empty() && opens_without_limit(settings.provider.nvrtc)) {
     return problem;
   }

@@ -204,7 +204,7 @@ void WorkerPool::take(Worker& worker, const std::string& line) {
       break;
     case WorkerEventKind::done: {
       const bool is_spent = event->kernel.state == WarmState::out_of_memory;
-      if (!event->kernel.problem.empty() && event->kernel.state != WarmState::not_stored) {
+      if (is_spent || event->kernel.state == WarmState::compile_failed) {
         // Where memory ends NVRTC may say no more than that the source does not compile.
         event->kernel.problem += note_of_limit(settings_);
       }
