@@ -42,7 +42,8 @@ TEST_CASE("a text in brackets comes whole, in every place and in messages about 
     INFO(command);
     const CommandOutput output = run_attnjit(command);
     CHECK(output.exit_code != 0);
-    CHECK((holds(output.err, "[1,2]") || holds(output.err, "[1 ")));
+    // Of what takes a list the first item.
+    CHECK((holds(output.err, "[1,2]") || holds(output.err, "= [1: ")));
     CHECK(!holds(output.err, "x1f"));
   }
   CHECK(holds(run_attnjit("mount \"$(printf '[a\\037')\"").err, "[a\\x1f"));
@@ -70,7 +71,7 @@ TEST_CASE("a value that is empty is refused by the name of what it was given to"
     for (const std::string& line : {command + " ''", command + "=", command + "=''"}) {
       const CommandOutput output = run_attnjit(line);
       CHECK(output.exit_code == 2);
-      CHECK(holds(output.err, option + ": "));
+      CHECK(holds(output.err, option));
       CHECK(holds(output.err, "; fix: give "));
       CHECK(output.out.empty());
     }
