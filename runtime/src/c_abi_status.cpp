@@ -109,7 +109,9 @@ void require(const void* pointer, std::string_view name) {
 void fail_on_size(std::string_view name, std::size_t given, std::size_t known) {
   throw InvalidArgument(
       fmt::format("{}->struct_size", name), fmt::format("{}", given),
-      fmt::format("must be the size of the struct, at most {} in this version of attnjit", known),
+      fmt::format(
+          "must be the size of the struct, at most {} in this version of attnjit, whole words",
+          known),
       "set it to sizeof of the struct, and use a libattnjit.so that is not older than its header");
 }
 

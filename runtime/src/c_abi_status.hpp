@@ -53,7 +53,9 @@ const Struct& read_struct(std::string_view name, const Struct* given, Struct& st
   if (given->struct_size == sizeof(Struct)) {
     return *given;
   }
-  if (given->struct_size < sizeof(std::size_t) || given->struct_size > sizeof(Struct)) {
+  // An older header ends at a word: less would be a part of a pointer.
+  if (given->struct_size < sizeof(std::size_t) || given->struct_size > sizeof(Struct) ||
+      given->struct_size % alignof(std::size_t) != 0) {
     fail_on_size(name, given->struct_size, sizeof(Struct));
   }
   std::memset(&storage, 0, sizeof(Struct));
