@@ -47,8 +47,8 @@ void check_sizes(const std::string& name, const Struct& right,
   REQUIRE(run(&right) == ATTNJIT_OK);
   LongerStruct<Struct> given = {right, {}};
   const std::size_t known = sizeof(Struct);
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, sizeof(std::size_t) - 1, known + 1,
-                                 known + 64, std::numeric_limits<std::size_t>::max()}) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, sizeof(std::size_t) - 1, known - 1,
+                                 known + 1, known + 64, std::numeric_limits<std::size_t>::max()}) {
     given.known.struct_size = size;
     const attnjit_status status = run(&given.known);
     INFO(name << " of size " << size << ": " << attnjit_last_message());
