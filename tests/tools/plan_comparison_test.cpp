@@ -47,7 +47,7 @@ TEST_CASE("verify refuses a member of a plan that is none, by its place, value, 
         "verify --against '{}' --cache-dir '{}'", plan, (scratch.path() / "cache").string()));
     INFO(output.err);
     CHECK(output.exit_code == 2);
-    CHECK(holds(output.err, "--against = " + plan + ": " + message));
+    CHECK(holds(output.err, fmt::format("--against = {}: {}", plan, message)));
     CHECK(holds(output.err, "; fix: "));
     CHECK(!holds(output.err, "json.exception"));
   }
