@@ -14,7 +14,8 @@ struct SharedStorage {
   long long warp_sums[num_warps];
 };
 
-// The requests of this thread: a run of consecutive ones.
+// The requests of this thread: a run of consecutive ones. It is of one request but in the largest
+// batches: loops over it are not unrolled, which would double the kernel and its compile.
 struct Run {
   int first;
   int end;
@@ -76,6 +77,7 @@ __device__ __forceinline__ int num_pieces(const ScheduleArguments& arguments, in
 __device__ __forceinline__ long long num_pieces(const ScheduleArguments& arguments, const Run& run,
                                                 long long per_part) {
   long long pieces = 0;
+#pragma unroll 1
   for (int b = run.first; b < run.end; ++b)
     pieces += num_pieces(arguments, b, per_part);
   return pieces;
@@ -122,9 +124,11 @@ extern "C" __global__ void __launch_bounds__(config::num_threads, 1)
   run.end = min(run.first + length, batch);
 
   long long units = 0;
+#pragma unroll 1
   for (int b = run.first; b < run.end; ++b)
     units += units_of(arguments, b);
   long long offset = exclusive_scan(shared, units);
+#pragma unroll 1
   for (int b = run.first; b < run.end; ++b) {
     arguments.unit_offsets[b] = offset;
     offset += units_of(arguments, b);
@@ -135,6 +139,7 @@ extern "C" __global__ void __launch_bounds__(config::num_threads, 1)
 
   const long long per_part = choose_per_part(shared, arguments, run);
   int piece = static_cast<int>(exclusive_scan(shared, num_pieces(arguments, run, per_part)));
+#pragma unroll 1
   for (int b = run.first; b < run.end; ++b) {
     arguments.piece_offsets[b] = piece;
     piece += num_pieces(arguments, b, per_part);
