@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/async_copy.cuh"
+#include "device/opaque_value.cuh"
 #include "device/prefill_block.cuh"
 #include "device/prefill_fp8.cuh"
 #include "device/prefill_mask.cuh"
@@ -120,6 +121,9 @@ __device__ __forceinline__ void copy_tile(Stored* destination,
   const int column = Share::column();
   if (Share::is_idle() || (rows_at_once > config::block_n && first_row >= config::block_n))
     return;
+  // Where a key's columns are copied from two tensors, the places that they are copied to would
+  // stay in a register each, one too many for the assembler of NVRTC 12.9.
+  const int first_place = config::head_dim_rope > 0 ? opaque(first_row) : first_row;
   const int first_token = tile * config::block_n + first_row;
   const unsigned num_visible = tiles.end_key - tiles.first_key;
   const Stored* source = rows.base + column;
@@ -134,7 +138,7 @@ __device__ __forceinline__ void copy_tile(Stored* destination,
     const bool is_visible = static_cast<unsigned>(token - tiles.first_key) < num_visible;
     if (!steps && is_visible)
       source = rows.row(token) + column;
-    copy_chunk(destination + (first_row + row) * pitch + column, source, is_visible);
+    copy_chunk(destination + (first_place + row) * pitch + column, source, is_visible);
     if constexpr (steps)
       source += rows_at_once * rows.strides.row;
   }
