@@ -69,6 +69,27 @@ ParsedJson parse_object(std::string_view text) {
   }
 }
 
+// Of unknown fields the first are told, and how many more there are: an error stays readable, and
+// small, whatever was given.
+constexpr std::size_t most_unknown = 20;
+
+void add_unknown_fields(const nlohmann::json& json, std::vector<Violation>& violations) {
+  const std::vector<std::string_view> names = field_names();
+  std::size_t unknown = 0;
+  for (const auto& [name, value] : json.items()) {
+    const bool is_known = std::find(names.begin(), names.end(), name) != names.end();
+    if (!is_known && unknown++ < most_unknown) {
+      violations.push_back({shown_text(name), shown_json(value), "is not a field of a descriptor",
+                            fmt::format("remove it, or use one of {}", fmt::join(names, ", "))});
+    }
+  }
+  if (unknown > most_unknown) {
+    violations.push_back({"descriptor", fmt::format("{} unknown fields", unknown),
+                          fmt::format("the first {} are told above", most_unknown),
+                          "remove them all"});
+  }
+}
+
 }  // namespace
 
 std::string to_json(const AttentionDescriptor& descriptor) {
@@ -93,13 +114,7 @@ AttentionDescriptor descriptor_from_json(std::string_view text) {
       read_json_member(name, json[name], member, violations);
     }
   });
-  const std::vector<std::string_view> names = field_names();
-  for (const auto& [name, value] : json.items()) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      violations.push_back({shown_text(name), shown_json(value), "is not a field of a descriptor",
-                            fmt::format("remove it, or use one of {}", fmt::join(names, ", "))});
-    }
-  }
+  add_unknown_fields(json, violations);
   if (!violations.empty()) {
     throw DescriptorError(std::move(violations));
   }

@@ -1,5 +1,9 @@
 #include "attnjit/descriptor_json.hpp"
 
+#include <string>
+
+#include <fmt/format.h>
+
 #include "attnjit/descriptor_validation.hpp"
 #include "catch.hpp"
 #include "field_perturbation.hpp"
@@ -61,6 +65,17 @@ TEST_CASE("an unknown field is refused by name, with the names that exist") {
   CHECK(contains(message, "head_dim = 128: is not a field of a descriptor"));
   CHECK(contains(message, "use one of operation, dtype_q,"));
   CHECK(contains(message, "scale_block"));
+}
+
+TEST_CASE("of many unknown fields the first are named, and all are counted") {
+  std::string json = "{";
+  for (int field = 0; field < 100000; ++field) {
+    json += fmt::format("{}\"f{:05}\":1", field == 0 ? "" : ",", field);
+  }
+  const std::string message = refusal(json + "}");
+  CHECK(message.size() < 32000);
+  CHECK(contains(message, "f00019 = 1: is not a field of a descriptor"));
+  CHECK(contains(message, "descriptor = 100000 unknown fields: the first 20 are told above"));
 }
 
 TEST_CASE("a value of the wrong type is refused by field and value") {

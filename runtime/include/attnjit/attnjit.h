@@ -119,8 +119,9 @@ attnjit_status attnjit_runtime_destroy(attnjit_runtime runtime);
  * absent keep their defaults. Succeeds if some kernel serves it; needs no GPU. */
 attnjit_status attnjit_validate(const char* descriptor);
 
-/* Kernels of `descriptor` for `arch` ("sm_90a") into the cache, without a GPU. `num_compiled` (may
- * be NULL) is how many were not there. */
+/* Kernels of `descriptor` for `arch`, an architecture ("sm_90a") or a card ("h200"), into the
+ * cache, without a GPU. generator/README.md lists both, and which card an architecture stands for.
+ * `num_compiled` (may be NULL) is how many were not there. */
 attnjit_status attnjit_warm(attnjit_runtime runtime, const char* descriptor, const char* arch,
                             int32_t* num_compiled);
 
