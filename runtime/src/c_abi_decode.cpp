@@ -97,7 +97,7 @@ attnjit_status attnjit_plan_update_from_host(attnjit_plan plan, const int32_t* s
 }
 
 attnjit_status attnjit_plan_destroy(attnjit_plan plan) {
-  return guarded([&] {
+  return guarded_end([plan] {
     if (plan != 0) {
       plans().remove("plan", plan);
     }

@@ -45,9 +45,11 @@ void set_callbacks(const attnjit_runtime_options& options, KernelProviderOptions
   if (const auto log = options.log; log != nullptr) {
     void* const user = options.user;
     provider.warn = [log, user](std::string_view message) {
+      const CallbackScope scope;
       log(user, ATTNJIT_LOG_WARNING, std::string(message).c_str());
     };
     provider.on_wait = [log, user](std::string_view message) {
+      const CallbackScope scope;
       log(user, ATTNJIT_LOG_NOTICE, std::string(message).c_str());
     };
   }
@@ -62,6 +64,7 @@ void set_callbacks(const attnjit_runtime_options& options, KernelProviderOptions
                               .key = event.key.digest.c_str(),
                               .reason = reason.c_str(),
                               .detail = detail.c_str()};
+      const CallbackScope scope;
       on_miss(user, &miss);
     };
   }
@@ -102,6 +105,7 @@ std::shared_ptr<const DeviceAllocator> read_allocator(const attnjit_runtime_opti
   auto allocator = std::make_shared<DeviceAllocator>();
   allocator->allocate = [user = options.user, allocate = options.allocate,
                          release = options.release](int device, std::size_t bytes) {
+    const CallbackScope scope;
     void* const memory = allocate(user, device, bytes);
     if (reinterpret_cast<std::uintptr_t>(memory) % DeviceAllocator::alignment_bytes != 0) {
       release(user, device, memory, bytes);
@@ -114,6 +118,7 @@ std::shared_ptr<const DeviceAllocator> read_allocator(const attnjit_runtime_opti
   };
   allocator->release = [user = options.user, release = options.release](int device, void* memory,
                                                                         std::size_t bytes) {
+    const CallbackScope scope;
     release(user, device, memory, bytes);
   };
   return allocator;
@@ -240,7 +245,7 @@ attnjit_status attnjit_runtime_create(const attnjit_runtime_options* options,
 }
 
 attnjit_status attnjit_runtime_destroy(attnjit_runtime runtime) {
-  return guarded([&] {
+  return guarded_end([runtime] {
     if (runtime != 0) {
       runtimes().remove("runtime", runtime);
     }
@@ -305,7 +310,7 @@ attnjit_status attnjit_is_cold(attnjit_runtime runtime, const char* descriptor, 
 }
 
 attnjit_status attnjit_kernel_release(attnjit_kernel kernel) {
-  return guarded([&] {
+  return guarded_end([kernel] {
     if (kernel != 0) {
       kernels().remove("kernel", kernel);
     }

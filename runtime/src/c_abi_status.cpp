@@ -3,9 +3,12 @@
 #include <cuda.h>
 
 #include <exception>
+#include <functional>
 #include <iterator>
 #include <new>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -25,6 +28,16 @@ struct LastError {
 LastError& last_error() {
   thread_local LastError error;
   return error;
+}
+
+struct Callbacks {
+  bool is_running = false;
+  std::vector<std::function<void()>> postponed;
+};
+
+Callbacks& callbacks() {
+  thread_local Callbacks callbacks;
+  return callbacks;
 }
 
 std::string violations_json(std::span<const Violation> violations) {
@@ -86,6 +99,47 @@ attnjit_status record_known_exception() {
 InvalidArgument::InvalidArgument(std::string_view name, std::string_view value,
                                  std::string_view rule, std::string_view fix)
     : std::invalid_argument(fmt::format("{} = {}: {}; fix: {}", name, value, rule, fix)) {}
+
+CallbackScope::CallbackScope() noexcept : outer_(std::exchange(callbacks().is_running, true)) {}
+
+CallbackScope::~CallbackScope() {
+  callbacks().is_running = outer_;
+}
+
+void refuse_in_callback() {
+  if (callbacks().is_running) {
+    throw InvalidArgument("call", "from a callback", "must not come from a callback of attnjit",
+                          "note what is to be done, and do it when the call has returned");
+  }
+}
+
+bool has_postponed() noexcept {
+  return !callbacks().postponed.empty();
+}
+
+void end_postponed() noexcept {
+  // What is ended may call back, and these callbacks end further handles.
+  while (!callbacks().is_running && has_postponed()) {
+    const std::function<void()> action = std::move(callbacks().postponed.back());
+    callbacks().postponed.pop_back();
+    try {
+      action();
+    } catch (...) {  // no handle: who ended it was told that it is done
+    }
+  }
+}
+
+attnjit_status guarded_end(std::function<void()> action) noexcept {
+  if (!callbacks().is_running) {
+    return guarded(action);
+  }
+  try {
+    callbacks().postponed.push_back(std::move(action));
+    return ATTNJIT_OK;
+  } catch (...) {
+    return record_current_exception();
+  }
+}
 
 void forget_last_error() noexcept {
   last_error().message.clear();

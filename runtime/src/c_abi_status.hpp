@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -27,17 +28,46 @@ void forget_last_error() noexcept;
 // The status of the exception that is being handled, which becomes this thread's last error.
 attnjit_status record_current_exception() noexcept;
 
-// Calls `action`; what it throws becomes the status.
+// While it lives, a callback runs, in a call of this thread that may hold what another call would
+// wait for.
+class CallbackScope {
+ public:
+  CallbackScope() noexcept;
+  ~CallbackScope();
+  CallbackScope(const CallbackScope&) = delete;
+  CallbackScope& operator=(const CallbackScope&) = delete;
+
+ private:
+  bool outer_;  // a release within an allocation that fails
+};
+
+// Throws InvalidArgument in a callback.
+void refuse_in_callback();
+
+// Handles that callbacks of this thread have ended.
+bool has_postponed() noexcept;
+void end_postponed() noexcept;
+
+// Calls `action`; what it throws becomes the status. In a callback, a status as well.
 template <typename Action>
 attnjit_status guarded(Action&& action) noexcept {
   forget_last_error();
+  attnjit_status status = ATTNJIT_OK;
   try {
+    refuse_in_callback();
     action();
-    return ATTNJIT_OK;
   } catch (...) {
-    return record_current_exception();
+    status = record_current_exception();
   }
+  if (has_postponed()) {
+    end_postponed();
+  }
+  return status;
 }
+
+// As `guarded`, for an `action` that ends a handle. In a callback it is done when the call that
+// called back is about to return: a garbage collector does not choose where it runs.
+attnjit_status guarded_end(std::function<void()> action) noexcept;
 
 // `pointer` is not null.
 void require(const void* pointer, std::string_view name);

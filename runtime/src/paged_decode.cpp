@@ -186,8 +186,31 @@ void DecodePlan::check_batch(std::int64_t batch) const {
   }
 }
 
+namespace {
+
+// What the device would take for 0 is a mistake where it can be seen.
+void check_host_lengths(std::span<const int> seq_lens) {
+  const auto negative =
+      std::find_if(seq_lens.begin(), seq_lens.end(), [](int length) { return length < 0; });
+  if (negative != seq_lens.end()) {
+    TensorChecks checks;
+    checks.add(fmt::format("seq_lens[{}]", negative - seq_lens.begin()),
+               fmt::format("{}", *negative), "must be 0 or more",
+               "pass 0 for a request without keys");
+    checks.finish();
+  }
+}
+
+}  // namespace
+
 void DecodePlan::update(const int* device_seq_lens, int batch, CUstream_st* stream) {
   check_batch(batch);
+  if (reinterpret_cast<std::uintptr_t>(device_seq_lens) % alignof(int) != 0) {
+    TensorChecks checks;
+    checks.add("seq_lens", fmt::format("{}", static_cast<const void*>(device_seq_lens)),
+               fmt::format("must be {}-byte aligned", alignof(int)), "copy to aligned memory");
+    checks.finish();
+  }
   ScheduleArguments arguments = {};
   arguments.seq_lens = device_seq_lens;
   arguments.parts = static_cast<SchedulePart*>(parts_.data());
@@ -204,6 +227,7 @@ void DecodePlan::update(const int* device_seq_lens, int batch, CUstream_st* stre
 
 void DecodePlan::update(std::span<const int> seq_lens, CUstream_st* stream) {
   check_batch(static_cast<std::int64_t>(seq_lens.size()));
+  check_host_lengths(seq_lens);
   if (is_capturing(stream, kernels_->device)) {
     TensorChecks checks;
     checks.add("stream", "being captured", "must not be captured: a replay would copy host memory",

@@ -201,6 +201,39 @@ TEST_CASE("c abi: warnings go to the caller's log") {
   CHECK(told.warnings[0].find(in_the_way) != std::string::npos);
 }
 
+// What callbacks did with their runtime.
+struct CallsBack {
+  attnjit_runtime runtime = 0;
+  std::vector<attnjit_status> statuses;
+};
+
+TEST_CASE("c abi: calls of a callback are refused, and handles that it ends end after the call") {
+  CallsBack calls;
+  const ScratchDirectory cache;
+  const std::string directory = cache.path().string();
+  CAbiSession session([&](auto& options) {
+    options.cache_directory = directory.c_str();
+    options.user = &calls;
+    options.on_miss = [](void* user, const attnjit_miss*) {
+      auto& told = *static_cast<CallsBack*>(user);
+      attnjit_kernel kernel = 0;
+      told.statuses.push_back(attnjit_prepare(told.runtime, merge_of_parts, nullptr, &kernel));
+      CHECK(std::string(attnjit_last_message()).find("must not come from a callback") !=
+            std::string::npos);
+      told.statuses.push_back(attnjit_validate(merge_of_parts));
+      told.statuses.push_back(attnjit_runtime_destroy(told.runtime));
+    };
+  });
+  calls.runtime = session.runtime;
+  attnjit_kernel kernel = 0;
+  CHECK(attnjit_prepare(session.runtime, merge_of_parts, nullptr, &kernel) == ATTNJIT_OK);
+  CHECK(calls.statuses == std::vector<attnjit_status>{ATTNJIT_INVALID_ARGUMENT,
+                                                      ATTNJIT_INVALID_ARGUMENT, ATTNJIT_OK});
+  CHECK(attnjit_runtime_destroy(session.runtime) == ATTNJIT_INVALID_ARGUMENT);  // it has ended
+  session.runtime = 0;
+  CHECK(attnjit_kernel_release(kernel) == ATTNJIT_OK);
+}
+
 TEST_CASE("c abi: what a callback throws is a status, never a crash") {
   const ScratchDirectory cache;
   const std::string directory = cache.path().string();

@@ -80,6 +80,22 @@ TEST_CASE("c abi: host memory is refused for workspaces, lengths and parts of a 
   CHECK(session.mock.launches.empty());
 }
 
+TEST_CASE("c abi: lengths of a plan that cannot be are refused by their place") {
+  CAbiSession session;
+  const auto decode = right_mla_decode(session);
+  const std::array<int, 3> lengths = {4, 0, -1};
+  CHECK(attnjit_plan_update_from_host(decode.handle, lengths.data(), 2, nullptr) == ATTNJIT_OK);
+  CHECK(attnjit_plan_update_from_host(decode.handle, lengths.data() + 1, 2, nullptr) ==
+        ATTNJIT_INVALID_CALL);
+  CHECK(violated_fields() == Names{"seq_lens[1]"});
+  const std::size_t launches = session.mock.launches.size();
+  const auto odd = reinterpret_cast<std::uintptr_t>(decode.call.seq_lens.data) + 2;
+  CHECK(attnjit_plan_update(decode.handle, reinterpret_cast<const int*>(odd), 2, nullptr) ==
+        ATTNJIT_INVALID_CALL);
+  CHECK(violated_fields() == Names{"seq_lens"});
+  CHECK(session.mock.launches.size() == launches);
+}
+
 TEST_CASE("c abi: a runtime that trusts pointers takes host memory everywhere") {
   CAbiSession session([](auto& options) { options.trusts_pointers = 1; });
   const HostMemory host;

@@ -5,7 +5,8 @@
  *
  * Threads: every function may be called from any thread at any time. Calls on one plan may run side
  * by side, but attnjit_plan_update waits for them and they for it. Destroying a handle waits for
- * the calls that use it. Callbacks must not call back into attnjit.
+ * the calls that use it. Callbacks must not call back into attnjit: such calls are refused, but
+ * those that end a handle are taken, and carried out when the call that called back returns.
  *
  * Versions: a struct that is passed by pointer begins with its size, `attnjit_decode_call call =
  * {sizeof call};`. Fields that a caller's older header lacks count as 0, which is always the
