@@ -50,14 +50,15 @@ OpenedLayer open_layer(const fs::path& path) {
                ? OpenedLayer{{LayerKind::missing, MissReason::absent, problem, 0, 0}, nullptr}
                : unusable(MissReason::unreadable, problem);
   }
+  if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
+    return unusable(MissReason::unreadable,
+                    "neither a directory nor a bundle; fix: name one of these");
+  }
   if (TrustVerdict verdict = judge_layer(status); verdict.trust == Trust::refused) {
     return unusable(MissReason::untrusted, std::move(verdict.problem));
   }
   if (S_ISDIR(status.st_mode)) {
     return {{LayerKind::directory, MissReason::absent, "", 0, 0}, nullptr};
-  }
-  if (!S_ISREG(status.st_mode)) {
-    return unusable(MissReason::unreadable, "neither a directory nor a bundle");
   }
   return open_bundle(std::move(file), status, path);
 }

@@ -22,8 +22,8 @@ using Files = std::map<std::string, std::string, std::less<>>;
 
 [[noreturn]] void refuse(const std::filesystem::path& path) {
   throw TemplateError(
-      fmt::format("template {} cannot be read; fix: point --templates or ATTNJIT_TEMPLATES at a "
-                  "complete templates/ directory, or unset it",
+      fmt::format("template {} cannot be read; fix: give a complete templates/ directory (by "
+                  "--templates, the runtime's options or ATTNJIT_TEMPLATES), or none",
                   path.string()));
 }
 
@@ -60,7 +60,7 @@ std::vector<std::filesystem::path> find_device_code(const std::filesystem::path&
   } catch (const std::filesystem::filesystem_error& error) {
     throw TemplateError(fmt::format(
         "template directory {} cannot be searched: {}; fix: make all its folders readable, or "
-        "point --templates or ATTNJIT_TEMPLATES elsewhere",
+        "give another (by --templates, the runtime's options or ATTNJIT_TEMPLATES)",
         visited.string(), error.code().message()));
   }
   return paths;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "attnjit/argument_error.hpp"
 #include "attnjit/paged_decode.hpp"
 #include "c_abi_calls.hpp"
 #include "c_abi_objects.hpp"
@@ -87,8 +88,8 @@ attnjit_status attnjit_plan_update_from_host(attnjit_plan plan, const int32_t* s
   return guarded([&] {
     require(seq_lens, "seq_lens");
     if (batch < 1) {
-      throw InvalidArgument("batch", fmt::format("{}", batch), "must be at least 1",
-                            "pass the number of requests");
+      throw ArgumentError({{"batch", fmt::format("{}", batch), "must be at least 1",
+                            "pass the number of requests"}});
     }
     const auto used = plans().use_alone("plan", plan);
     used->decode.update(std::span(seq_lens, static_cast<std::size_t>(batch)),

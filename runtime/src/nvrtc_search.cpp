@@ -151,7 +151,7 @@ fs::path attnjit_module() {
 std::vector<NvrtcCandidate> nvrtc_candidates(const fs::path& option, const fs::path& module) {
   std::vector<NvrtcCandidate> candidates;
   if (!option.empty()) {
-    add_named(candidates, "option", option);
+    add_named(candidates, "the option nvrtc,", option);
     return candidates;
   }
   if (const std::string named = environment("ATTNJIT_NVRTC"); !named.empty()) {

@@ -35,7 +35,7 @@ void check_workspace(const void* workspace, std::int64_t given, std::int64_t nee
   if (workspace == nullptr || given < needed) {
     checks.add("workspace", fmt::format("{} bytes at {}", given, workspace),
                fmt::format("must be at least {} bytes of device memory", needed),
-               "allocate plan.workspace_bytes() bytes");
+               "allocate the workspace bytes that the plan tells");
   } else if (reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0) {
     checks.add("workspace", fmt::format("{}", workspace), "must be 16-byte aligned",
                "round the pointer up to 16 bytes");
@@ -161,6 +161,10 @@ DecodePlan::DecodePlan(std::shared_ptr<const PreparedDecode> kernels, int max_ba
                fmt::format("must be between 1 and {}", most_batch), "split the batch");
   } else if (kernels_->descriptor.batch_invariant) {
     grid_ = chunked_grid(checks, grid_, kernels_->schedule_config, max_batch, max_seqlen_kv);
+  }
+  if (!kernels_->descriptor.batch_invariant && max_seqlen_kv < 0) {
+    checks.add("max_seqlen_kv", fmt::format("{}", max_seqlen_kv), "must be 0 or more",
+               "pass 0 where the descriptor is not batch_invariant");
   }
   checks.finish();
   const auto requests = static_cast<std::size_t>(max_batch) + 1;

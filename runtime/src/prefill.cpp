@@ -19,11 +19,11 @@ void check_splits(const PreparedPrefill& kernel, const PrefillPlan& plan) {
   TensorChecks checks;
   if (plan.num_splits < 1 || plan.num_splits > 32) {
     checks.add("plan.num_splits", fmt::format("{}", plan.num_splits), "must be 1 to 32",
-               "take the plan from plan_prefill");
+               "take the number of splits from a plan of this kernel for this call");
   } else if (kernel.descriptor.batch_invariant && plan.num_splits != 1) {
     checks.add("plan.num_splits", fmt::format("{}", plan.num_splits),
                "must be 1: the descriptor is batch_invariant, and parts depend on the batch",
-               "take the plan from plan_prefill of this kernel");
+               "take the number of splits from a plan of this kernel for this call");
   }
   checks.finish();
 }
@@ -57,7 +57,8 @@ void require_grid(const PrefillPlan& plan, std::int64_t combine_blocks) {
   if (plan.num_splits > 1 && combine_blocks > INT32_MAX) {
     TensorChecks checks;
     checks.add("plan.num_splits", fmt::format("{}", plan.num_splits),
-               "must be 1 for so many query rows", "take the plan from plan_prefill");
+               "must be 1 for so many query rows",
+               "take the number of splits from a plan of this kernel for this call");
     checks.finish();
   }
 }

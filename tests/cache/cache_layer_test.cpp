@@ -138,6 +138,18 @@ TEST_CASE("layers and bundles: a layer that is missing, untrusted or damaged cos
   CHECK(cache.probe(key_of("a"))[3].lookup.reason == MissReason::corrupt);
 }
 
+TEST_CASE("layers and bundles: a device is no layer, and nobody is told to change its mode") {
+  const ScratchDirectory scratch;
+  std::vector<std::string> warnings;
+  const DiskCache cache(options_of(scratch.path() / "own", {"/dev/null"}),
+                        [&](std::string_view warning) { warnings.emplace_back(warning); });
+  CHECK(metadata_of(cache, "a") == "absent");
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("neither a directory nor a bundle; fix: name one of these") !=
+        std::string::npos);
+  CHECK(cache.probe(key_of("a"))[1].lookup.reason == MissReason::unreadable);
+}
+
 TEST_CASE("layers and bundles: an entry that everybody can write is not taken from a layer") {
   const ScratchDirectory scratch;
   fill(scratch.path() / "layer", {"a"});

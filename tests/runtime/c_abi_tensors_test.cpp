@@ -88,6 +88,11 @@ TEST_CASE("c abi: lengths of a plan that cannot be are refused by their place") 
   CHECK(attnjit_plan_update_from_host(decode.handle, lengths.data() + 1, 2, nullptr) ==
         ATTNJIT_INVALID_CALL);
   CHECK(violated_fields() == Names{"seq_lens[1]"});
+  for (const int batch : {0, -3}) {
+    CHECK(attnjit_plan_update_from_host(decode.handle, lengths.data(), batch, nullptr) ==
+          ATTNJIT_INVALID_CALL);
+    CHECK(violated_fields() == Names{"batch"});
+  }
   const std::size_t launches = session.mock.launches.size();
   const auto odd = reinterpret_cast<std::uintptr_t>(decode.call.seq_lens.data) + 2;
   CHECK(attnjit_plan_update(decode.handle, reinterpret_cast<const int*>(odd), 2, nullptr) ==

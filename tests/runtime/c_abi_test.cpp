@@ -165,7 +165,7 @@ TEST_CASE("c abi: a plan from lengths on the host is made without a launch, outs
   session.mock.is_capturing = false;
   for (const std::int32_t batch : {0, -1}) {
     CHECK(attnjit_plan_update_from_host(right.handle, seq_lens, batch, nullptr) ==
-          ATTNJIT_INVALID_ARGUMENT);
+          ATTNJIT_INVALID_CALL);
   }
   CHECK(release(right) == ATTNJIT_OK);
 }

@@ -1,6 +1,7 @@
 // What a plan refuses before it touches a GPU.
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "attnjit/argument_error.hpp"
 #include "attnjit/config_selection.hpp"
@@ -11,7 +12,7 @@
 namespace attnjit {
 namespace {
 
-std::shared_ptr<const PreparedDecode> batch_invariant_kernels() {
+std::shared_ptr<PreparedDecode> batch_invariant_kernels() {
   auto kernels = std::make_shared<PreparedDecode>();
   kernels->descriptor = test::latent_decode(16);
   kernels->descriptor.batch_invariant = true;
@@ -24,9 +25,11 @@ std::shared_ptr<const PreparedDecode> batch_invariant_kernels() {
   return kernels;
 }
 
-std::string refusal(int max_batch, int max_seqlen_kv) {
+std::string refusal(int max_batch, int max_seqlen_kv, bool batch_invariant = true) {
+  auto kernels = batch_invariant_kernels();
+  kernels->descriptor.batch_invariant = batch_invariant;
   try {
-    DecodePlan(batch_invariant_kernels(), max_batch, 1, max_seqlen_kv);
+    DecodePlan(std::move(kernels), max_batch, 1, max_seqlen_kv);
   } catch (const ArgumentError& error) {
     return error.what();
   }
@@ -37,6 +40,10 @@ TEST_CASE("a batch-invariant plan wants the keys of its longest request") {
   CHECK(refusal(4, 0).find("max_seqlen_kv = 0: must be at least 1 for a batch-invariant "
                            "descriptor, whose workspace grows with it; fix: give the keys of the "
                            "longest request") != std::string::npos);
+}
+
+TEST_CASE("a plan that follows the batch refuses a negative number of keys") {
+  CHECK(refusal(4, -5, false).find("max_seqlen_kv = -5: must be 0 or more") != std::string::npos);
 }
 
 TEST_CASE("a batch-invariant plan refuses more chunks than can be counted") {

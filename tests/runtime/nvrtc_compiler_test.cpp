@@ -189,7 +189,7 @@ TEST_CASE("good errors: a file that is no library is refused with the loader's w
   const ScratchDirectory scratch;
   write_text(scratch.path() / "libnvrtc.so.13", "not a library");
   const std::string message = message_of<ToolchainError>([&] { NvrtcCompiler(scratch.path()); });
-  CHECK(contains(message, "option " + (scratch.path() / "libnvrtc.so.13").string()));
+  CHECK(contains(message, "the option nvrtc, " + (scratch.path() / "libnvrtc.so.13").string()));
   CHECK(contains(message, "file too short"));
 }
 

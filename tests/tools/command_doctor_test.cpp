@@ -38,7 +38,8 @@ bool text_holds(const json& finding, const std::string& part) {
 TEST_CASE("doctor ends with 5 where NVRTC is missing, and lists what it tried") {
   const auto findings = examine("--nvrtc /nonexistent/libnvrtc.so.13", 5);
   CHECK(findings.at("nvrtc").at("verdict") == "problem");
-  CHECK(text_holds(findings.at("nvrtc"), "option /nonexistent/libnvrtc.so.13: no such file"));
+  CHECK(text_holds(findings.at("nvrtc"),
+                   "the option nvrtc, /nonexistent/libnvrtc.so.13: no such file"));
 }
 
 TEST_CASE("doctor counts entries and makes no cache directory") {

@@ -71,7 +71,7 @@ TEST_CASE("warming without NVRTC ends with 5 and says once where it was looked f
       run_attnjit(warm(cache, "deepseek-v3 --tp 8 --arch sm_90a --nvrtc ./no/such/file"));
   CHECK(output.exit_code == 5);
   CHECK(holds(output.out, "5 kernels: 5 failed"));
-  const std::string reason = "option ./no/such/file: no such file or directory";
+  const std::string reason = "the option nvrtc, ./no/such/file: no such file or directory";
   CHECK(holds(output.err, reason));
   CHECK(output.err.find(reason) == output.err.rfind(reason));
 }
