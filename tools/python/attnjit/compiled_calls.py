@@ -4,8 +4,9 @@ torch_ops registers."""
 from __future__ import annotations
 
 import functools
-import json
 from typing import Any, Callable, TypeVar
+
+from ._arguments import descriptor_json
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -14,11 +15,15 @@ def _never() -> bool:
     return False
 
 
+def _to_json(fields: Any) -> str:
+    return descriptor_json(fields).decode()
+
+
 # Set by torch_ops: torch's own question, which it answers while it traces, the custom ops, and a
-# json.dumps that it calls rather than traces.
+# to_json that it calls rather than traces.
 is_compiling: Callable[[], bool] = _never
 custom_ops: Any = None
-to_json: Callable[[Any], str] = json.dumps
+to_json: Callable[[Any], str] = _to_json
 
 
 def traceable(function: Function) -> Function:

@@ -138,6 +138,10 @@ def flash_mla_with_kvcache(
     if num_splits is not None:
         raise AssertionError("num_splits is given: must be None, which get_mla_metadata returns "
                              "second")
+    _calls.check_tensors(k_cache=k_cache, block_table=block_table, cache_seqlens=cache_seqlens,
+                         indices=indices, attn_sink=attn_sink, extra_k_cache=extra_k_cache,
+                         extra_indices_in_kvcache=extra_indices_in_kvcache,
+                         topk_length=topk_length, extra_topk_length=extra_topk_length)
     config = FlashMLASchedMeta.Config(
         *_calls.batch_shape(q, k_cache), causal, is_fp8_kvcache,
         None if indices is None else indices.shape[-1],
@@ -175,6 +179,7 @@ def flash_mla_sparse_fwd(q: Any, kv: Any, indices: Any, sm_scale: float, d_v: in
     Returns out [s_q, h_q, d_v], max_logits and lse, fp32 [s_q, h_q], and with indexer_topk the
     LSE of these. max_logits are the largest scaled scores, -inf where nothing is named.
     """
+    _calls.check_tensors(kv=kv, indices=indices, attn_sink=attn_sink, topk_length=topk_length)
     out, lse, max_logits = _calls.prefill_sparse(q, kv, indices, sm_scale, d_v, topk_length,
                                                  attn_sink)
     if not indexer_topk:

@@ -8,7 +8,6 @@ runtime; a descriptor's further fields are JSON. They have no gradient.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Callable, List, Optional, Tuple
 
 import torch
@@ -141,10 +140,6 @@ def _implementation(name: str) -> Callable[..., Any]:
     return call
 
 
-def _to_json(fields: Any) -> str:
-    return json.dumps(dict(fields))
-
-
 _library = torch.library.Library("attnjit", "DEF")
 
 
@@ -156,7 +151,7 @@ def _register() -> None:
         _library.impl(name, _implementation(name), "CUDA")
         torch.library.register_fake(f"attnjit::{name}", _FAKES[name], lib=_library)
     compiled_calls.custom_ops = torch.ops.attnjit
-    compiled_calls.to_json = torch.compiler.assume_constant_result(_to_json)
+    compiled_calls.to_json = torch.compiler.assume_constant_result(compiled_calls.to_json)
     compiled_calls.is_compiling = torch.compiler.is_compiling
 
 
