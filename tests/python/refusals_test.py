@@ -82,8 +82,9 @@ class RuntimeTest(python_fixture.MockDriverTest):
                                 (lambda device, size: 2**70, attnjit.InvalidArgumentError),
                                 (lambda device, size: 0, type(None))):
             released = []
-            kernel = self.open_runtime(allocate=allocate,
-                                       release=lambda *given: released.append(given)).prepare(DECODE)
+            runtime = self.open_runtime(allocate=allocate,
+                                        release=lambda *given: released.append(given))
+            kernel = runtime.prepare(DECODE)
             with self.assertRaises(attnjit.OutOfMemoryError) as caught:
                 kernel.plan_decode(4)
             self.assertIsInstance(caught.exception.__cause__, cause)
@@ -110,7 +111,7 @@ class PlanTest(python_fixture.MockDriverTest):
         for batch in (-2**32 + 1, -1, 5, 2.0, "2"):
             with self.assertRaisesRegex(attnjit.InvalidArgumentError, "^batch = .* from 0 to 4; "):
                 plan.update(view("int32", 4), batch=batch)
-        for lengths, message in (([1, 2], "is a builtins.list: must be"), (None, "is None: must be"),
+        for lengths, message in (([1, 2], "a builtins.list: must be"), (None, "None: must be"),
                                  (TensorView(DEVICE_MEMORY + 1, "int32", (2,)), "4-byte aligned"),
                                  (TensorView(DEVICE_MEMORY, "int32", (2,), device=1), "device 1")):
             with self.assertRaisesRegex(attnjit.TensorError, f"^seq_lens is .*{message}"):
@@ -158,8 +159,8 @@ class OperationsTest(python_fixture.MockDriverTest):
             self.decode(batch_invariant=True, block_table=None)
 
     def test_further_fields(self):
-        for value, message in (('{"page_size":16,"page_size":3}', "more than once"), ("[]", "object"),
-                               ("garbage", "is not JSON"), ("[1]", "object"), (5, "mapping"),
+        for value, message in (('{"page_size":16,"page_size":3}', "more than once"),
+                               ("[]", "object"), ("garbage", "is not JSON"), ("[1]", "object"), (5, "mapping"),
                                ({"mask": ["causal"]}, "mask = "), ({"topk": object()}, "topk = "),
                                ('{"topk": NaN}', "is not JSON"), ({3: 4}, "3 = 4")):
             with self.assertRaisesRegex(attnjit.InvalidDescriptorError, message):
