@@ -160,8 +160,9 @@ class OperationsTest(python_fixture.MockDriverTest):
 
     def test_further_fields(self):
         for value, message in (('{"page_size":16,"page_size":3}', "more than once"),
-                               ("[]", "object"), ("garbage", "is not JSON"), ("[1]", "object"), (5, "mapping"),
-                               ({"mask": ["causal"]}, "mask = "), ({"topk": object()}, "topk = "),
+                               ("[]", "object"), ("garbage", "is not JSON"), ("[1]", "object"),
+                               (5, "mapping"), ({"mask": ["causal"]}, "mask = "),
+                               ({"topk": object()}, "topk = "),
                                ('{"topk": NaN}', "is not JSON"), ({3: 4}, "3 = 4")):
             with self.assertRaisesRegex(attnjit.InvalidDescriptorError, message):
                 self.decode(descriptor=value)

@@ -155,8 +155,8 @@ def paths(name: str, values: Any) -> List[bytes]:
     return [path(f"{name}[{index}]", value) for index, value in enumerate(listed)]
 
 
-def _refuse_descriptor(field: str, value: str, rule: str, fix: str) -> NoReturn:
-    """As the library refuses one."""
+def refuse_descriptor(field: str, value: str, rule: str, fix: str) -> NoReturn:
+    """Raises InvalidDescriptorError, as the library refuses a field."""
     raise InvalidDescriptorError(f"{field} = {value}: {rule}; fix: {fix}", [
         {"field": field, "value": value, "rule": rule, "fix": fix}])
 
@@ -175,13 +175,13 @@ def _refuse_values(fields: Mapping[Any, Any], error: Exception) -> NoReturn:
         try:
             json.dumps({name: value}, default=_plain)
         except (TypeError, ValueError, RecursionError):
-            _refuse_descriptor(str(name), shown(value), "has no JSON", fix)
-    _refuse_descriptor("descriptor", shown(fields), f"has no JSON: {error}", fix)
+            refuse_descriptor(str(name), shown(value), "has no JSON", fix)
+    refuse_descriptor("descriptor", shown(fields), f"has no JSON: {error}", fix)
 
 
 def _refuse_kind(descriptor: object) -> NoReturn:
-    _refuse_descriptor("descriptor", shown(descriptor), "must be a mapping of fields, or a str of "
-                       "their JSON", "give a dictionary; bytes and files are to be read into a str")
+    refuse_descriptor("descriptor", shown(descriptor), "must be a mapping of fields, or a str of "
+                      "their JSON", "give a dictionary; bytes and files are to be read into a str")
 
 
 def descriptor_json(descriptor: Any) -> bytes:
@@ -189,13 +189,13 @@ def descriptor_json(descriptor: Any) -> bytes:
     JSON, which goes as it is, for the library to judge. Raises InvalidDescriptorError."""
     if isinstance(descriptor, str):
         if "\0" in descriptor:
-            _refuse_descriptor("descriptor", shown(descriptor), "must have no NUL, which would end "
-                               "it", "remove the NUL")
+            refuse_descriptor("descriptor", shown(descriptor), "must have no NUL, which would end "
+                              "it", "remove the NUL")
         try:
             return descriptor.encode("utf-8")
         except UnicodeEncodeError:
-            _refuse_descriptor("descriptor", shown(descriptor), "must be Unicode text, without a "
-                               "surrogate of its own", "decode it as UTF-8")
+            refuse_descriptor("descriptor", shown(descriptor), "must be Unicode text, without a "
+                              "surrogate of its own", "decode it as UTF-8")
     if not isinstance(descriptor, AnyMapping):
         _refuse_kind(descriptor)
     try:
@@ -209,8 +209,8 @@ def _once(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     fields: Dict[str, Any] = {}
     for name, value in pairs:
         if name in fields:
-            _refuse_descriptor(name, shown(value), "is given more than once",
-                               "give each field once")
+            refuse_descriptor(name, shown(value), "is given more than once",
+                              "give each field once")
         fields[name] = value
     return fields
 
@@ -227,9 +227,9 @@ def further_fields(fields: Fields) -> Dict[str, Any]:
         except InvalidDescriptorError:
             raise
         except (ValueError, RecursionError) as error:
-            _refuse_descriptor("descriptor", shown(fields), f"is not JSON: {error}", fix)
+            refuse_descriptor("descriptor", shown(fields), f"is not JSON: {error}", fix)
         if not isinstance(parsed, dict):
-            _refuse_descriptor("descriptor", shown(fields), "must be a JSON object", fix)
+            refuse_descriptor("descriptor", shown(fields), "must be a JSON object", fix)
         return parsed
     if not isinstance(fields, AnyMapping):
         _refuse_kind(fields)

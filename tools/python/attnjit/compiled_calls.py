@@ -4,6 +4,7 @@ torch_ops registers."""
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any, Callable, TypeVar
 
 from ._arguments import descriptor_json
@@ -30,12 +31,15 @@ def traceable(function: Function) -> Function:
     """`function`, which torch.compile sees as the custom op attnjit::<its name>. The op takes no
     out, lse, workspace, plan, stream and runtime."""
     name = function.__name__
+    # The op's schema asks for these, though they be None.
+    required = {parameter.name for parameter in inspect.signature(function).parameters.values()
+                if parameter.default is parameter.empty}
 
     @functools.wraps(function)
     def call(*tensors: Any, **keywords: Any) -> Any:
         if is_compiling():
             given = {key: to_json(value) if isinstance(value, dict) else value
-                     for key, value in keywords.items() if value is not None}
+                     for key, value in keywords.items() if value is not None or key in required}
             return getattr(custom_ops, name)(*tensors, **given)
         return function(*tensors, **keywords)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional, Tuple
 
-from ._arguments import Fields
+from ._arguments import Fields, refuse_descriptor, shown
 from .allocation import allocate, workspace_for
 from .compiled_calls import traceable
 from .descriptors import mla_prefill_rope_descriptor, prefill_descriptor
@@ -13,13 +13,18 @@ from .kernels import Kernel
 from .prepared import kernel_of, mask_fields, runtime_of, value_columns, with_fields
 from .runtime import Runtime
 from .streams import Stream, stream_handle
-from .tensors import dtype_and_shape, dtype_of, torch_types
+from .tensors import DTYPES, dtype_and_shape, dtype_of, torch_types
 
 
 def output_dtype(q_dtype: str, fields: Fields) -> str:
-    """The dtype of out: what `fields` say, else q's, else bf16 where that is fp8."""
+    """The dtype of out: what `fields` say, else q's, else bf16 where that is fp8. Raises
+    InvalidDescriptorError."""
     of_q = "bf16" if q_dtype.startswith("fp8") else q_dtype
-    return with_fields({"dtype_out": of_q}, fields)["dtype_out"]
+    dtype = with_fields({"dtype_out": of_q}, fields)["dtype_out"]
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        refuse_descriptor("dtype_out", shown(dtype), f"must be one of {', '.join(DTYPES)}",
+                          "use one of these names")
+    return dtype
 
 
 def _inferred_fields(q_dtype: str, kv_dtype: str, softcap: float,
