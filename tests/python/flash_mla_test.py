@@ -12,7 +12,8 @@ import python_fixture
 sys.modules["torch"] = fake_torch
 
 import attnjit
-from attnjit import _flash_mla_calls, flash_mla, prepared
+from attnjit import _structs, flash_mla, prepared
+from attnjit._call_buffer import buffers
 
 sys.modules["flash_mla"] = flash_mla
 from flash_mla import (FlashMLASchedMeta, flash_attn_varlen_func, flash_attn_varlen_kvpacked_func,
@@ -200,8 +201,29 @@ class DenseTest(FlashMlaTest):
         self.assertEqual(fake_torch.cuda.current, 0)
 
     def test_a_scale_of_0_is_not_the_default(self):
-        self.assertEqual([_flash_mla_calls._scale(scale) for scale in (None, 0.25)], [None, 0.25])
-        self.assertNotEqual(_flash_mla_calls._scale(0.0), 0)
+        call = _structs.DecodeCall.from_address(buffers.decode.address)
+        for scale, written in ((None, 0), (0.25, 0.25)):
+            dense_call(self.metadata, softmax_scale=scale)
+            self.assertEqual(call.softmax_scale, written)
+        for scale in (0.0, 1e-50):
+            dense_call(self.metadata, softmax_scale=scale)
+            self.assertNotEqual(call.softmax_scale, 0)
+
+    def test_a_first_call_that_failed_leaves_no_kernel_to_the_next(self):
+        with self.assertRaises(RuntimeError):
+            dense_call(self.metadata, s_q=2, block_table=tensor(fake_torch.int64, 2, 4))
+        dense_call(self.metadata, s_q=2, causal=True)
+        plan = self.metadata._prepared.plan
+        self.assertEqual(plan.kernel.descriptor["mask"], "causal")
+
+    def test_a_dense_cache_of_16_bits_is_no_fp8(self):
+        with self.assertRaisesRegex(AssertionError, "is_fp8_kvcache = True and k_cache is"):
+            dense_call(self.metadata, is_fp8_kvcache=True)
+
+    def test_what_is_no_tensor_is_named(self):
+        for name in ("k_cache", "block_table", "cache_seqlens", "attn_sink", "indices"):
+            with self.assertRaisesRegex(attnjit.TensorError, f"^{name} is a int: must be a torch"):
+                dense_call(self.metadata, **{name: 5})
 
     def test_tensors_on_the_host_are_refused(self):
         with self.assertRaisesRegex(RuntimeError, "q is on cpu: must be on a CUDA device"):
@@ -316,6 +338,9 @@ class SparseTest(FlashMlaTest):
         self.assert_prepared(operation="sparse_mla_prefill", num_q_heads=64, has_sinks=False)
         self.assertEqual(len(flash_mla_sparse_fwd(q, kv, indices, 0.5, 512, tensor(FP32, 64),
                                                   ints(7), indexer_topk=32)), 4)
+        for count in (-1, 1000, 2.5):
+            with self.assertRaisesRegex(attnjit.InvalidArgumentError, "^indexer_topk = "):
+                flash_mla_sparse_fwd(q, kv, indices, 0.5, indexer_topk=count)
 
 
 class VarlenTest(FlashMlaTest):

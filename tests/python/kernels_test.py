@@ -46,7 +46,7 @@ class DecodeTest(python_fixture.MockDriverTest):
     def test_a_plan_may_be_updated_by_some_of_the_lengths(self):
         self.plan.update(CudaArray("int32", (4,)), batch=2)
         self.plan.run(**decode_tensors(), workspace=self.workspace)
-        with self.assertRaisesRegex(attnjit.TensorError, "batch = 5: seq_lens has 4"):
+        with self.assertRaisesRegex(attnjit.InvalidArgumentError, "batch = 5: .* seq_lens has 4"):
             self.plan.update(CudaArray("int32", (4,)), batch=5)
 
     def test_lengths_of_another_type_or_order_are_refused(self):

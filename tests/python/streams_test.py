@@ -3,6 +3,7 @@ import unittest
 
 import python_fixture  # noqa: F401  the package's place
 
+from attnjit import InvalidArgumentError
 from attnjit.streams import stream_handle
 
 
@@ -23,7 +24,8 @@ class StreamsTest(unittest.TestCase):
         self.assertEqual(handle(types.SimpleNamespace(__cuda_stream__=lambda: (0, 0x30))), 0x30)
 
     def test_what_is_no_stream_says_what_may_be_one(self):
-        with self.assertRaisesRegex(TypeError, "'side': must be None, a number, or have"):
+        with self.assertRaisesRegex(InvalidArgumentError,
+                                    "'side': must be None, a number, or have"):
             handle("side")
 
 

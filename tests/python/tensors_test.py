@@ -67,10 +67,11 @@ class TensorsTest(unittest.TestCase):
             tensors.read([1, 2])
 
     def test_memory_is_address_and_bytes_of_a_contiguous_tensor(self):
-        self.assertEqual(tensors.memory_of(None), (0, 0))
-        self.assertEqual(tensors.memory_of(CudaArray("fp32", (4, 5))), (DEVICE_MEMORY, 80))
-        with self.assertRaisesRegex(TensorError, "must be contiguous"):
-            tensors.memory_of(CudaArray("fp32", (4, 5), (8, 1)))
+        self.assertEqual(tensors.memory_of("workspace", None), (0, 0))
+        self.assertEqual(tensors.memory_of("workspace", CudaArray("fp32", (4, 5))),
+                         (DEVICE_MEMORY, 80))
+        with self.assertRaisesRegex(TensorError, "workspace has .* must be contiguous"):
+            tensors.memory_of("workspace", CudaArray("fp32", (4, 5), (8, 1)))
 
 
 unittest.main()

@@ -78,6 +78,31 @@ class TracingTest(unittest.TestCase):
         self.assertEqual(shapes(dense), [("torch.float16", (2, 7, 8, 64)),
                                          ("torch.float32", (2, 8, 7))])
 
+    def test_an_argument_that_is_none_may_be_a_keyword(self):
+        traced(lambda q, k, table, lens: attnjit.paged_decode(
+            q, k, v_cache=None, block_table=table, seq_lens=lens), zeros(2, 1, 8, 64),
+            zeros(9, 16, 2, 64), numbers(2, 4), numbers(2))
+        self.assertEqual(calls[-1][0], "paged_decode")
+
+        def append(new, cache, slots):
+            attnjit.append_kv_cache(k_new=new, v_new=None, k_cache=cache, v_cache=None,
+                                    slot_mapping=slots)
+            return cache + 1
+
+        traced(append, zeros(3, 1, 576), zeros(9, 64, 1, 576), numbers(3))
+        self.assertEqual([name for name, _ in calls], ["append_kv_cache"])
+
+    def test_a_trace_refuses_what_the_run_would(self):
+        ragged = zeros(7, 8, 64), zeros(9, 2, 64), zeros(9, 2, 64)
+        for descriptor in ('{"dtype_out":"fp9"}', '{"dtype_out":[]}', "{", "[]",
+                           '{"dtype_out":"bf16","dtype_out":"fp16"}'):
+            with self.assertRaisesRegex(attnjit.InvalidDescriptorError, "; fix: "):
+                torch_ops._FAKES["prefill"](*ragged, descriptor=descriptor)
+        for q in (zeros(2, 8, 64), zeros(2, 1, 8, 64, dtype=torch.float64)):
+            with self.assertRaisesRegex(TensorError, "must "):
+                torch_ops._FAKES["paged_decode"](q, zeros(9, 16, 2, 64), None, numbers(2, 4),
+                                                 numbers(2))
+
     def test_an_fp8_query_gives_bf16(self):
         fp8 = torch.float8_e4m3fn
         outputs = traced(

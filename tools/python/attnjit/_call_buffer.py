@@ -9,8 +9,9 @@ import threading
 from typing import Any, Mapping, Optional, Sequence, Tuple, Type
 
 from . import _structs
+from ._arguments import refuse_float, tensors as tensors_of
 from .errors import TensorError
-from .tensors import find_reader, memory_of, readers, torch_types
+from .tensors import find_reader, memory_of, readers, refuse, torch_types
 
 _TENSOR_BYTES = ctypes.sizeof(_structs.Tensor)
 
@@ -25,13 +26,8 @@ _packers = tuple(struct.Struct(_tensor_format(rank)).pack_into
                  for rank in range(_structs.MAX_RANK + 1))
 _pack_float = struct.Struct("@f").pack_into
 _pack_partials = struct.Struct("@QQ").pack_into
-
-
-def _refusal(name: str, error: Exception) -> Exception:
-    if isinstance(error, TensorError):
-        return TensorError(f"{name} is {error.message}")
-    return TensorError(f"{name} has a shape, strides or address that no tensor has: {error}; "
-                       f"at most {_structs.MAX_RANK} dimensions, strides not negative")
+# The library takes 0 for the default. This is 0 to every product that matters, and no denormal.
+_LEAST_SCALE = 1e-37
 
 
 class _Slot:
@@ -72,7 +68,7 @@ class _TensorPlaces:
 
     def fill(self, tensors: Mapping[str, Any], device: int) -> bool:
         """Writes the tensors that are not None; all others become "not given". Returns whether
-        torch's are among them. Raises TensorError, and TypeError for a name without a place."""
+        torch's are among them. Raises TensorError, also for a name without a place."""
         slots, words = self._slots, self._words
         last = self._turn
         turn = self._turn = last + 1
@@ -97,11 +93,11 @@ class _TensorPlaces:
                 count += 1
                 if is_torch:
                     of_torch = True
-        except KeyError:
-            raise TypeError(f"{name} is no tensor of this call; its tensors are "
-                            f"{', '.join(slots)}") from None
-        except (TensorError, IndexError, ValueError, struct.error) as error:
-            raise _refusal(name, error) from None
+        except Exception as error:  # of a foreign tensor's own interface too
+            if name not in slots:
+                raise TensorError(f"{name} is no tensor of this call; its tensors are "
+                                  f"{', '.join(slots)}") from None
+            refuse(name, error)
         if fresh or count != before:
             self._clear(turn)
         self._count = count
@@ -116,8 +112,14 @@ class _TensorPlaces:
             self._words[slot.word] = pointer
         else:
             rank = len(shape)
+            if rank > _structs.MAX_RANK:
+                raise TensorError(f"of {rank} dimensions: must have at most {_structs.MAX_RANK} "
+                                  "dimensions; merge some of them")
+            # A packer that refuses a number has written those before it: until it is through, what
+            # stands here is not blank, and no tensor's.
+            slot.shape, slot.strides, slot.code, slot.dtype = shape, strides, -1, None
             _packers[rank](self.memory, slot.offset, pointer, code, rank, *shape, *strides)
-            slot.shape, slot.strides, slot.code = shape, strides, code
+            slot.code = code
         slot.dtype = tensor.dtype if kind in torch_types and tensor.is_contiguous() else None
 
     def _clear(self, turn: int) -> None:
@@ -144,18 +146,33 @@ class CallBuffer(_TensorPlaces):
         self._workspace: Tuple[Any, Any, int] = (None, None, 0)  # shape, dtype, bytes: torch's
 
     def set_scalar(self, name: str, value: float) -> None:
-        """Writes a number, which stays until it is written again."""
-        _pack_float(self.memory, self._scalars[name], value)
+        """Writes a number, which stays until it is written again. Raises InvalidArgumentError."""
+        try:
+            _pack_float(self.memory, self._scalars[name], value)
+        except Exception:  # of a foreign number's own __float__ too
+            refuse_float(name, value)
+
+    def set_scale(self, softmax_scale: Optional[float]) -> None:
+        """Writes the softmax scale; None is 1 / sqrt(head_dim_qk). Raises InvalidArgumentError."""
+        if softmax_scale is None:
+            softmax_scale = 0.0
+        else:
+            try:
+                if abs(softmax_scale) < _LEAST_SCALE:
+                    softmax_scale = _LEAST_SCALE
+            except Exception:
+                refuse_float("softmax_scale", softmax_scale)
+        self.set_scalar("softmax_scale", softmax_scale)
 
     def workspace(self, tensor: Any) -> Tuple[int, int]:
         """Address and bytes of a contiguous tensor; (0, 0) of None. Raises TensorError."""
         if tensor is None:
             return 0, 0
         if type(tensor) not in torch_types:
-            return memory_of(tensor)
+            return memory_of("workspace", tensor)
         shape, dtype, size = self._workspace
         if not (tensor.dtype is dtype and tensor.shape == shape and tensor.is_contiguous()):
-            size = memory_of(tensor)[1]
+            size = memory_of("workspace", tensor)[1]
             self._workspace = (tensor.shape, tensor.dtype, size)
         return tensor.data_ptr(), size
 
@@ -175,12 +192,16 @@ class MergeBuffer(CallBuffer):
 
     def fill_partials(self, partials: Sequence[Tuple[Any, Any]], device: int) -> bool:
         """Writes (out, lse) of each part, after fill. Returns and raises as fill does."""
-        count = len(partials)
+        count = len(tensors_of("partials", partials))
         if count > _structs.MAX_PARTIALS:
             raise TensorError(f"{count} partials: must be at most {_structs.MAX_PARTIALS}; merge "
                               "some of them first")
         tensors = {}
-        for index, (out, lse) in enumerate(partials):
+        for index, part in enumerate(partials):
+            if len(tensors_of(f"partials[{index}]", part)) != 2:
+                raise TensorError(f"partials[{index}] has {len(part)} tensors: must be a pair of "
+                                  "out and lse; give both")
+            out, lse = part
             tensors[f"partials[{index}].out"] = out
             tensors[f"partials[{index}].lse"] = lse
         of_torch = self._partials.fill(tensors, device)
@@ -201,8 +222,3 @@ class _Buffers(threading.local):
 
 
 buffers = _Buffers()
-
-
-def scale_or_default(softmax_scale: Optional[float]) -> float:
-    """0 stands for 1 / sqrt(head_dim_qk) at the library."""
-    return 0.0 if softmax_scale is None else softmax_scale

@@ -24,8 +24,6 @@ _MOST_DECODE_TOKENS = 128
 # By the bytes of a token.
 _ENCODINGS = {656: "fp8_656", 584: "fp8_584"}
 _HEAD_DIMS = {"fp8_656": 576, "fp8_584": 512}
-# The library takes 0 for the default; this is 0 to every product that matters.
-_ZERO_SCALE = 1e-37
 
 
 class _TorchMemory:
@@ -86,8 +84,12 @@ def batch_shape(q: Any, k_cache: Any) -> Tuple[int, int, int, int, int]:
     return batch, seqlen_q, num_q_heads, page_size, num_kv_heads
 
 
-def _scale(softmax_scale: Optional[float]) -> Optional[float]:
-    return _ZERO_SCALE if softmax_scale == 0 else softmax_scale
+def check_tensors(**tensors: Any) -> None:
+    """That each is torch's, or None. Raises TensorError."""
+    torch = sys.modules["torch"]
+    for name, tensor in tensors.items():
+        if tensor is not None and not isinstance(tensor, torch.Tensor):
+            raise TensorError(f"{name} is a {type(tensor).__name__}: must be a torch tensor")
 
 
 def _with_unseen_rows(lse: Any) -> Any:
@@ -128,7 +130,7 @@ def decode_dense(metadata: Any, q: Any, k_cache: Any, block_table: Any, cache_se
     if seqlen_q > _MOST_DECODE_TOKENS:
         out, lse = prefill_kvcache(
             q, k_cache, None, block_table, cache_seqlens, head_dim_v=head_dim_v, causal=causal,
-            softmax_scale=_scale(softmax_scale), sinks=sinks, runtime=_runtime(q.get_device()))
+            softmax_scale=softmax_scale, sinks=sinks, runtime=_runtime(q.get_device()))
         return out, _with_unseen_rows(lse)
     torch, device = sys.modules["torch"], q.device
     kind = (q.dtype, device.index, head_dim_qk, head_dim_v, sinks is None,
@@ -142,7 +144,7 @@ def decode_dense(metadata: Any, q: Any, k_cache: Any, block_table: Any, cache_se
     lse = torch.empty((batch, num_q_heads, seqlen_q), dtype=torch.float32, device=device)
     split.plan.run(
         q=q, k_cache=k_cache, block_table=block_table, seq_lens=cache_seqlens, sinks=sinks,
-        out=out, lse=lse, softmax_scale=_scale(softmax_scale),
+        out=out, lse=lse, softmax_scale=softmax_scale,
         workspace=workspace_for(split.plan.workspace_bytes, None, like=out, stream=None))
     return out, _with_unseen_rows(lse)
 
@@ -193,7 +195,7 @@ def decode_sparse(metadata: Any, q: Any, k_cache: Any, indices: Any, head_dim_v:
     lse = torch.empty((batch, seqlen_q, num_q_heads), dtype=torch.float32, device=device)
     prepared[1].run_sparse_mla(
         q=q, kv=_as_bytes(k_cache), indices=indices, sinks=sinks, extra_kv=_as_bytes(extra_kv),
-        out=out, lse=lse.transpose(1, 2), softmax_scale=_scale(softmax_scale), **tensors)
+        out=out, lse=lse.transpose(1, 2), softmax_scale=softmax_scale, **tensors)
     return out, _with_unseen_rows(lse).transpose(1, 2)
 
 
@@ -207,17 +209,20 @@ def prefill_sparse(q: Any, kv: Any, indices: Any, softmax_scale: float, head_dim
                        for name in ("lse", "max_logits"))
     kernel.run_sparse_mla(q=q, kv=kv, indices=indices, topk_length=topk_length, sinks=sinks,
                           out=out, lse=lse, max_logits=max_logits,
-                          softmax_scale=_scale(softmax_scale))
+                          softmax_scale=softmax_scale)
     return out, _with_unseen_rows(lse), max_logits
 
 
 def prefill_dense(q: Any, k: Any, v: Any, q_offsets: Any, kv_offsets: Any,
                   softmax_scale: Optional[float], causal: bool) -> Tuple[Any, Any]:
     """out and LSE [total_q, h_q] over ragged keys. Raises AttnjitError."""
+    for name, tensor, rank in (("q", q, 3), ("k", k, 3), ("v", v, 3)):
+        dtype_and_shape(name, tensor, rank)
+    check_tensors(k=k, v=v)
     if sys.modules["torch"].is_grad_enabled() and any(
             tensor.requires_grad for tensor in (q, k, v)):
         raise InvalidCallError("q, k or v requires a gradient: must not, for only the forward is "
                                "served; call under torch.no_grad()")
     out, lse = prefill(q, k, v, q_offsets=q_offsets, kv_offsets=kv_offsets, causal=causal,
-                       softmax_scale=_scale(softmax_scale), runtime=_runtime(q.get_device()))
+                       softmax_scale=softmax_scale, runtime=_runtime(q.get_device()))
     return out, _with_unseen_rows(lse).T

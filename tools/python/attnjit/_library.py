@@ -7,10 +7,11 @@ import functools
 import json
 import os
 import pathlib
-from typing import List, Optional, Union
+from typing import List, Union
 
 from . import _structs
-from .errors import AttnjitError, LibraryError, error_of
+from ._callbacks import message, take_failure
+from .errors import AttnjitError, LibraryError, OutOfMemoryError, error_of
 
 _STATUS = ctypes.c_int32
 _HANDLE = ctypes.c_uint64
@@ -104,17 +105,15 @@ def library() -> ctypes.CDLL:
 def last_error(status: int) -> AttnjitError:
     """The error of this thread's last call, which gave `status`."""
     opened = library()
-    message = opened.attnjit_last_message().decode("utf-8", "replace")
-    violations = json.loads(opened.attnjit_last_violations().decode("utf-8", "replace") or "[]")
-    return error_of(status, message or opened.attnjit_status_name(status).decode(), violations)
+    text = message(opened.attnjit_last_message() or opened.attnjit_status_name(status))
+    violations = json.loads(message(opened.attnjit_last_violations()) or "[]")
+    error = error_of(status, text, violations)
+    if status == OutOfMemoryError.status:
+        error.__cause__ = take_failure()
+    return error
 
 
 def check(status: int) -> None:
     """Raises the error of `status`, of this thread's last call, unless it is 0."""
     if status:
         raise last_error(status)
-
-
-def encoded(text: Optional[Union[str, os.PathLike]]) -> Optional[bytes]:
-    """UTF-8 for the library; None stays None, which is "not given"."""
-    return None if text is None else os.fspath(text).encode("utf-8", "surrogateescape")

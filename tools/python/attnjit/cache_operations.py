@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Optional, Sequence, Tuple
 
+from ._arguments import tensors
 from .allocation import allocate
 from .compiled_calls import traceable
 from .descriptors import append_kv_cache_descriptor, merge_states_descriptor
@@ -12,7 +13,7 @@ from .errors import TensorError
 from .prepared import kernel_of, runtime_of
 from .runtime import Runtime
 from .streams import Stream, stream_handle
-from .tensors import dtype_and_shape, read, torch_types
+from .tensors import dtype_and_shape, torch_types
 
 
 def _scale_grain(k_scale: Any) -> str:
@@ -44,12 +45,12 @@ def append_kv_cache(k_new: Any, v_new: Any, k_cache: Any, v_cache: Any, *,
     """
     dtype, new = dtype_and_shape("k_new", k_new, 3, 4)
     dtype_kv, cache = dtype_and_shape("k_cache", k_cache, 4, 5)
+    width = new[-1] if v_new is None else dtype_and_shape("v_new", v_new, 3, 4)[1][-1]
     used = runtime_of(k_new, runtime)
     kernel = kernel_of(
         used, append_kv_cache_descriptor,
         stream_handle(stream, used.device, of_torch=type(k_new) in torch_types),
-        num_kv_heads=new[-2], head_dim_qk=new[-1],
-        head_dim_v=new[-1] if v_new is None else read(v_new)[2][-1], dtype=dtype,
+        num_kv_heads=new[-2], head_dim_qk=new[-1], head_dim_v=width, dtype=dtype,
         dtype_kv=dtype_kv, page_size=cache[-3 if kv_layout_tag == "nhd" else -2],
         kv_layout_tag=kv_layout_tag, v_is_prefix_of_k=v_new is None,
         scales_kv=_scale_grain(k_scale))
@@ -73,7 +74,7 @@ def merge_attention_states(outs: Sequence[Any], lses: Sequence[Any], *, out: Any
     Returns out [tokens, num_heads, head_dim] and lse [tokens, num_heads]; 0 and -inf where no
     part has a key. Raises AttnjitError.
     """
-    if not outs or len(outs) != len(lses):
+    if len(tensors("outs", outs)) != len(tensors("lses", lses)) or not outs:
         raise TensorError(f"{len(outs)} outs and {len(lses)} lses: must be as many, at least one")
     dtype, shape = dtype_and_shape("outs[0]", outs[0], 3)
     used = runtime_of(outs[0], runtime)

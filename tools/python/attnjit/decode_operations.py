@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Optional, Tuple
 
+from ._arguments import MOST_INT32, Fields, integer
 from .allocation import allocate, workspace_for
 from .compiled_calls import traceable
 from .decode_plan import DecodePlan
 from .descriptors import decode_descriptor
-from .prepared import (Fields, kernel_of, mask_fields, plan_of, runtime_of,
+from .prepared import (kernel_of, mask_fields, plan_of, plan_or_none, runtime_of, value_columns,
                        with_fields)
 from .runtime import Runtime
 from .streams import Stream, stream_handle
-from .tensors import dtype_and_shape, read, torch_types
+from .tensors import dtype_and_shape, torch_types
 
 
 def _plan_for(q: Any, k_cache: Any, v_cache: Any, block_table: Any, *, head_dim_v: int,
@@ -29,9 +30,12 @@ def _plan_for(q: Any, k_cache: Any, v_cache: Any, block_table: Any, *, head_dim_
         num_kv_heads=num_kv_heads, head_dim_qk=head_dim_qk, head_dim_v=head_dim_v, dtype=dtype,
         page_size=page_size, max_seqlen_q=seqlen_q, kv_layout_tag=kv_layout_tag,
         v_is_prefix_of_k=v_cache is None, batch_invariant=batch_invariant, **arguments)
-    if batch_invariant and max_seqlen_kv == 0:
-        max_seqlen_kv = max(1, read(block_table)[2][1] * page_size)
-    return plan_of(kernel, batch, seqlen_q, max_seqlen_kv, handle)
+    most_keys = integer("max_seqlen_kv", max_seqlen_kv, 0, MOST_INT32, "give the keys of the "
+                        "longest request, or 0")
+    if batch_invariant and most_keys == 0:
+        _, (_, max_pages) = dtype_and_shape("block_table", block_table, 2)
+        most_keys = max(1, max_pages * page_size)
+    return plan_of(kernel, batch, seqlen_q, most_keys, handle)
 
 
 @traceable
@@ -67,7 +71,9 @@ def paged_decode(q: Any, k_cache: Any, v_cache: Any, block_table: Any, seq_lens:
     [batch, num_q_heads, seqlen_q], natural logarithm, without the sink. Raises AttnjitError.
     """
     dtype, (batch, seqlen_q, num_q_heads, _) = dtype_and_shape("q", q, 4)
-    width = head_dim_v or read(k_cache if v_cache is None else v_cache)[2][-1]
+    name, values = ("k_cache", k_cache) if v_cache is None else ("v_cache", v_cache)
+    width = value_columns(head_dim_v, name, values, 4, 5)
+    plan = plan_or_none(plan)
     if plan is None:
         fields = descriptor if mask is None else with_fields(mask_fields(mask), descriptor)
         plan = _plan_for(

@@ -7,21 +7,15 @@ import weakref
 from typing import TYPE_CHECKING, Any, Iterable, Optional
 
 from . import _structs
-from ._call_buffer import buffers, scale_or_default
+from ._arguments import MOST_INT32, integer, integers
+from ._call_buffer import buffers
 from ._library import check, last_error, library
 from .errors import TensorError
 from .streams import Stream, stream_handle
-from .tensors import DTYPE_NAMES, read, torch_types
+from .tensors import DTYPE_NAMES, read_as, torch_types
 
 if TYPE_CHECKING:
     from .kernels import Kernel
-
-
-def _host_lengths(seq_lens: Any) -> ctypes.Array:
-    """A copy of lengths on the host: a list, an array, or a tensor with tolist()."""
-    tolist = getattr(seq_lens, "tolist", None)
-    lengths = tolist() if tolist is not None else list(seq_lens)
-    return (ctypes.c_int32 * len(lengths))(*lengths)
 
 
 class DecodePlan:
@@ -35,13 +29,16 @@ class DecodePlan:
 
     def __init__(self, kernel: Kernel, max_batch: int, seqlen_q: int, max_seqlen_kv: int) -> None:
         self.kernel = kernel
-        self.max_batch = max_batch
-        self.seqlen_q = seqlen_q
+        self.max_batch = integer("max_batch", max_batch, 0, MOST_INT32, "give the most requests")
+        self.seqlen_q = integer("seqlen_q", seqlen_q, 1, MOST_INT32, "give the query tokens of a "
+                                "request")
+        keys = integer("max_seqlen_kv", max_seqlen_kv, 0, MOST_INT32, "give the keys of the "
+                       "longest request, or 0")
         self._device = kernel.device
         opened = library()
         options = _structs.PlanOptions(
-            struct_size=ctypes.sizeof(_structs.PlanOptions), max_batch=max_batch,
-            seqlen_q=seqlen_q, max_seqlen_kv=max_seqlen_kv)
+            struct_size=ctypes.sizeof(_structs.PlanOptions), max_batch=self.max_batch,
+            seqlen_q=self.seqlen_q, max_seqlen_kv=keys)
         handle = ctypes.c_uint64()
         check(opened.attnjit_plan_create(kernel.handle, ctypes.addressof(options),
                                          ctypes.byref(handle)))
@@ -58,16 +55,19 @@ class DecodePlan:
         """Splits the batch by `seq_lens`, int32 [batch] in device memory, in stream order and
         without a copy to the host. `batch`: how many of them, by default all. May be captured:
         replays follow the lengths. Lengths that change later still give right results. Raises
-        TensorError, InvalidCallError, CudaError."""
-        pointer, code, shape, strides, _ = read(seq_lens)
+        TensorError, InvalidArgumentError, InvalidCallError, CudaError."""
+        pointer, code, shape, strides, place = read_as("seq_lens", seq_lens)
         if DTYPE_NAMES[code] != "int32" or len(shape) != 1 or (shape[0] > 1 and strides[0] != 1):
             raise TensorError(
                 f"seq_lens is {DTYPE_NAMES[code]} {list(shape)}, strides {list(strides)}: must be "
                 "int32 [batch], contiguous")
-        if batch is None:
-            batch = shape[0]
-        elif batch > shape[0]:
-            raise TensorError(f"batch = {batch}: seq_lens has {shape[0]}")
+        if place is not None and place != self._device:
+            raise TensorError(f"seq_lens is on device {place}: must be on the kernel's, "
+                              f"{self._device}; move it there")
+        if pointer % 4:
+            raise TensorError(f"seq_lens is at {pointer:#x}: must be 4-byte aligned; copy it")
+        batch = integer("batch", shape[0] if batch is None else batch, 0,
+                        min(shape[0], MOST_INT32), f"seq_lens has {shape[0]}")
         handle = stream_handle(stream, self._device, of_torch=type(seq_lens) in torch_types)
         status = self._update(self.handle, pointer, batch, handle)
         if status:
@@ -76,8 +76,9 @@ class DecodePlan:
     def update_from_host(self, seq_lens: Iterable[int], stream: Stream = None) -> None:
         """The same from lengths on the host: numbers, or a host tensor. Not while `stream` is
         being captured. With `stream` None, that is the legacy default stream. Raises
-        InvalidCallError, CudaError."""
-        lengths = _host_lengths(seq_lens)
+        InvalidArgumentError, InvalidCallError, CudaError."""
+        listed = integers("seq_lens", seq_lens, 0, MOST_INT32, "give the keys of each request")
+        lengths = (ctypes.c_int32 * len(listed))(*listed)
         handle = stream_handle(stream, self._device, of_torch=type(seq_lens) in torch_types)
         check(library().attnjit_plan_update_from_host(self.handle, ctypes.addressof(lengths),
                                                       len(lengths), handle))
@@ -96,11 +97,11 @@ class DecodePlan:
         out: [batch, seqlen_q, num_q_heads, head_dim_v].
         lse: fp32 [batch, num_q_heads, seqlen_q]; optional.
         workspace: contiguous device memory of at least workspace_bytes, 16-byte aligned.
-        Raises TensorError, InvalidCallError, CudaError.
+        Raises TensorError, InvalidArgumentError, InvalidCallError, CudaError.
         """
         buffer = buffers.decode
         of_torch = buffer.fill(tensors, self._device)
-        buffer.set_scalar("softmax_scale", scale_or_default(softmax_scale))
+        buffer.set_scale(softmax_scale)
         memory, size = buffer.workspace(workspace)
         status = self._decode(self.handle, buffer.address, memory, size,
                               stream_handle(stream, self._device, of_torch=of_torch))

@@ -1,19 +1,26 @@
 """Descriptors of the usual calls, as dictionaries that Runtime.prepare takes. All counts are those
-of one GPU. Any field of generator/README.md may be set in what they return."""
+of one GPU. Any field of generator/README.md may be set in what they return. Arguments that are
+computed with are InvalidArgumentErrors where they are no integers; Runtime.prepare judges the
+rest."""
 
 from __future__ import annotations
 
 from typing import Any, Dict
+
+from ._arguments import MOST_INT32, integer
 
 Fields = Dict[str, Any]
 
 
 def _masked(fields: Fields, causal: bool, window_left: int, window_right: int) -> Fields:
     """Adds the mask: a window where one is bounded, which a causal mask ends at the diagonal."""
-    if window_left >= 0 or window_right >= 0:
+    left, right = (integer(name, value, -1, MOST_INT32, "give a number of keys, or -1 for all")
+                   for name, value in (("window_left", window_left),
+                                       ("window_right", window_right)))
+    if left >= 0 or right >= 0:
         fields["mask"] = "sliding_window"
-        fields["window_left"] = window_left
-        fields["window_right"] = 0 if causal else window_right
+        fields["window_left"] = left
+        fields["window_right"] = 0 if causal else right
     else:
         fields["mask"] = "causal" if causal else "none"
     return fields
@@ -41,10 +48,13 @@ def mla_decode_descriptor(*, num_q_heads: int, page_size: int = 64, max_seqlen_q
                           dtype: str = "bf16", causal: bool = True, window_left: int = -1,
                           has_sinks: bool = False, batch_invariant: bool = False) -> Fields:
     """Decode over DeepSeek's latent cache, whose rows hold K, and V in their first columns."""
+    rank, rope = (integer(name, value, 0, MOST_INT32, "give a number of columns")
+                  for name, value in (("kv_lora_rank", kv_lora_rank),
+                                      ("qk_rope_head_dim", qk_rope_head_dim)))
     return decode_descriptor(
-        num_q_heads=num_q_heads, num_kv_heads=1, head_dim_qk=kv_lora_rank + qk_rope_head_dim,
-        head_dim_v=kv_lora_rank, dtype=dtype, page_size=page_size, max_seqlen_q=max_seqlen_q,
-        v_is_prefix_of_k=True, causal=causal, window_left=window_left, has_sinks=has_sinks,
+        num_q_heads=num_q_heads, num_kv_heads=1, head_dim_qk=rank + rope, head_dim_v=rank,
+        dtype=dtype, page_size=page_size, max_seqlen_q=max_seqlen_q, v_is_prefix_of_k=True,
+        causal=causal, window_left=window_left, has_sinks=has_sinks,
         batch_invariant=batch_invariant)
 
 
@@ -71,7 +81,7 @@ def mla_prefill_rope_descriptor(*, num_heads: int, q_depth: int = 192, depth: in
     pages of `page_size` tokens, 0 = dense."""
     return {
         "operation": "mla_prefill_rope", "dtype_q": dtype, "dtype_kv": dtype,
-        "dtype_out": "bf16" if dtype.startswith("fp8") else dtype, "dtype_rope": dtype_rope,
+        "dtype_out": "bf16" if str(dtype).startswith("fp8") else dtype, "dtype_rope": dtype_rope,
         "head_dim_qk": q_depth, "head_dim_v": depth, "num_q_heads": num_heads,
         "num_kv_heads": num_heads, "max_seqlen_q": 0,
         "kv_layout": "paged" if page_size else "dense",

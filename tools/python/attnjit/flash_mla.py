@@ -20,6 +20,7 @@ import dataclasses
 from typing import Any, Optional, Tuple
 
 from . import _flash_mla_calls as _calls
+from ._arguments import integer
 
 __all__ = ["FlashMLASchedMeta", "flash_attn_varlen_func", "flash_attn_varlen_kvpacked_func",
            "flash_attn_varlen_qkvpacked_func", "flash_mla_sparse_fwd", "flash_mla_with_kvcache",
@@ -99,6 +100,10 @@ def _check_sparse(k_cache: Any, causal: bool, is_fp8_kvcache: bool) -> None:
     if causal:
         raise AssertionError("causal = True with indices: must be False; leave what a query must "
                              "not see out of its indices")
+    _check_fp8(k_cache, is_fp8_kvcache)
+
+
+def _check_fp8(k_cache: Any, is_fp8_kvcache: bool) -> None:
     if (k_cache.element_size() == 1) != bool(is_fp8_kvcache):
         raise AssertionError(f"is_fp8_kvcache = {is_fp8_kvcache} and k_cache is {k_cache.dtype}: "
                              "must be True for a cache of one-byte elements, else False")
@@ -138,12 +143,18 @@ def flash_mla_with_kvcache(
     if num_splits is not None:
         raise AssertionError("num_splits is given: must be None, which get_mla_metadata returns "
                              "second")
+    _calls.check_tensors(k_cache=k_cache, block_table=block_table, cache_seqlens=cache_seqlens,
+                         indices=indices, attn_sink=attn_sink, extra_k_cache=extra_k_cache,
+                         extra_indices_in_kvcache=extra_indices_in_kvcache,
+                         topk_length=topk_length, extra_topk_length=extra_topk_length)
     config = FlashMLASchedMeta.Config(
         *_calls.batch_shape(q, k_cache), causal, is_fp8_kvcache,
         None if indices is None else indices.shape[-1],
         None if extra_k_cache is None else extra_k_cache.shape[1],
         None if extra_indices_in_kvcache is None else extra_indices_in_kvcache.shape[-1])
     _check_config(config, metadata)
+    if not metadata.have_initialized:
+        metadata._prepared = None  # what a call left that failed may be of another config
     if indices is not None:
         _check_sparse(k_cache, causal, is_fp8_kvcache)
         returned = _calls.decode_sparse(
@@ -151,6 +162,7 @@ def flash_mla_with_kvcache(
             sinks=attn_sink, extra_kv=extra_k_cache, extra_indices=extra_indices_in_kvcache,
             extra_topk_length=extra_topk_length)
     else:
+        _check_fp8(k_cache, is_fp8_kvcache)
         _check_dense(block_table, cache_seqlens, extra_k_cache=extra_k_cache,
                      extra_indices_in_kvcache=extra_indices_in_kvcache, topk_length=topk_length,
                      extra_topk_length=extra_topk_length)
@@ -175,11 +187,15 @@ def flash_mla_sparse_fwd(q: Any, kv: Any, indices: Any, sm_scale: float, d_v: in
     Returns out [s_q, h_q, d_v], max_logits and lse, fp32 [s_q, h_q], and with indexer_topk the
     LSE of these. max_logits are the largest scaled scores, -inf where nothing is named.
     """
+    _calls.check_tensors(kv=kv, indices=indices, attn_sink=attn_sink, topk_length=topk_length)
+    _, (_, _, given) = _calls.dtype_and_shape("indices", indices, 3)
+    topk = integer("indexer_topk", indexer_topk, 0, given,
+                   "give how many of the indices, 0 for none")
     out, lse, max_logits = _calls.prefill_sparse(q, kv, indices, sm_scale, d_v, topk_length,
                                                  attn_sink)
-    if not indexer_topk:
+    if not topk:
         return out, max_logits, lse
-    _, lse_indexer, _ = _calls.prefill_sparse(q, kv, indices[..., :indexer_topk], sm_scale, d_v,
+    _, lse_indexer, _ = _calls.prefill_sparse(q, kv, indices[..., :topk], sm_scale, d_v,
                                               topk_length, None)
     return out, max_logits, lse, lse_indexer
 

@@ -18,7 +18,8 @@ import weakref
 from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence, Tuple
 
 from . import _structs
-from ._call_buffer import buffers, scale_or_default
+from ._arguments import instance
+from ._call_buffer import buffers
 from ._library import check, last_error, library
 from .decode_plan import DecodePlan
 from .streams import Stream, stream_handle
@@ -69,17 +70,18 @@ class Kernel:
                     max_seqlen_kv: int = 0) -> DecodePlan:
         """A plan for batches of up to `max_batch` requests with `seqlen_q` query tokens each. A
         batch-invariant descriptor also needs `max_seqlen_kv`, the keys of the longest request.
-        Allocates device memory: make it outside of graph captures. Raises InvalidCallError,
-        CudaError."""
+        Allocates device memory: make it outside of graph captures. Raises InvalidArgumentError,
+        InvalidCallError, CudaError, OutOfMemoryError."""
         return DecodePlan(self, max_batch, seqlen_q, max_seqlen_kv)
 
     def plan_prefill(self, *, softmax_scale: Optional[float] = None, softcap: float = 0.0,
                      **tensors: Any) -> PrefillSplit:
         """How a prefill of these shapes is shared out, for run_prefill. Reads no device memory.
-        Raises InvalidCallError, listing everything that is wrong with the call."""
+        Raises TensorError, InvalidArgumentError, and InvalidCallError, which lists everything that
+        is wrong with the call."""
         buffer = buffers.prefill
         buffer.fill(tensors, self.device)
-        buffer.set_scalar("softmax_scale", scale_or_default(softmax_scale))
+        buffer.set_scale(softmax_scale)
         buffer.set_scalar("softcap", softcap)
         split = PrefillSplit()
         check(library().attnjit_prefill_plan(self.handle, buffer.address, split.address))
@@ -101,13 +103,15 @@ class Kernel:
         bias, block_mask, block_rows, block_columns, sinks (attnjit/prefill.hpp).
         split, workspace: of plan_prefill, and device memory of at least its workspace_bytes;
         without them the call runs in one part.
-        Raises TensorError, InvalidCallError, CudaError.
+        Raises TensorError, InvalidArgumentError, InvalidCallError, CudaError.
         """
         buffer = buffers.prefill
         of_torch = buffer.fill(tensors, self.device)
-        buffer.set_scalar("softmax_scale", scale_or_default(softmax_scale))
+        buffer.set_scale(softmax_scale)
         buffer.set_scalar("softcap", softcap)
         memory, size = buffer.workspace(workspace)
+        if split is not None:
+            instance("split", split, PrefillSplit, "give what plan_prefill returns")
         status = self._prefill(self.handle, buffer.address, split.address if split else None,
                                memory, size,
                                stream_handle(stream, self.device, of_torch=of_torch))
@@ -129,11 +133,11 @@ class Kernel:
         out: as q with head_dim_v.
         lse, max_logits: fp32, decode [batch, num_q_heads, seqlen_q], prefill [s_q, num_q_heads];
         optional.
-        Raises TensorError, InvalidCallError, CudaError.
+        Raises TensorError, InvalidArgumentError, InvalidCallError, CudaError.
         """
         buffer = buffers.sparse_mla
         of_torch = buffer.fill(tensors, self.device)
-        buffer.set_scalar("softmax_scale", scale_or_default(softmax_scale))
+        buffer.set_scale(softmax_scale)
         status = self._sparse_mla(self.handle, buffer.address,
                                   stream_handle(stream, self.device, of_torch=of_torch))
         if status:
@@ -148,7 +152,7 @@ class Kernel:
         block_table int32 [batch, max_pages] and seq_lens int32 [batch], the new tokens included;
         or slot_mapping, int32 or int64 [tokens], negative = not written.
         k_scale, v_scale: fp32, of an fp8 cache.
-        Raises TensorError, InvalidCallError, CudaError.
+        Raises TensorError, InvalidArgumentError, InvalidCallError, CudaError.
         """
         buffer = buffers.append
         of_torch = buffer.fill(tensors, self.device)
@@ -164,7 +168,7 @@ class Kernel:
         partials: 1 to 32 pairs of out [tokens, num_heads, head_dim] and lse fp32
         [tokens, num_heads], of any strides.
         out, lse: as a part's, and may be a part's; lse is optional.
-        Raises TensorError, InvalidCallError, CudaError.
+        Raises TensorError, InvalidArgumentError, InvalidCallError, CudaError.
         """
         buffer = buffers.merge
         of_torch = buffer.fill({"out": out, "lse": lse}, self.device)

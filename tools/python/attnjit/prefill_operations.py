@@ -5,27 +5,33 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional, Tuple
 
+from ._arguments import Fields, refuse_descriptor, shown
 from .allocation import allocate, workspace_for
 from .compiled_calls import traceable
 from .descriptors import mla_prefill_rope_descriptor, prefill_descriptor
 from .kernels import Kernel
-from .prepared import Fields, kernel_of, mask_fields, runtime_of, with_fields
+from .prepared import kernel_of, mask_fields, runtime_of, value_columns, with_fields
 from .runtime import Runtime
 from .streams import Stream, stream_handle
-from .tensors import DTYPE_NAMES, dtype_and_shape, read, torch_types
+from .tensors import DTYPES, dtype_and_shape, dtype_of, torch_types
 
 
 def output_dtype(q_dtype: str, fields: Fields) -> str:
-    """The dtype of out: what `fields` say, else q's, else bf16 where that is fp8."""
+    """The dtype of out: what `fields` say, else q's, else bf16 where that is fp8. Raises
+    InvalidDescriptorError."""
     of_q = "bf16" if q_dtype.startswith("fp8") else q_dtype
-    return with_fields({"dtype_out": of_q}, fields)["dtype_out"]
+    dtype = with_fields({"dtype_out": of_q}, fields)["dtype_out"]
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        refuse_descriptor("dtype_out", shown(dtype), f"must be one of {', '.join(DTYPES)}",
+                          "use one of these names")
+    return dtype
 
 
-def _inferred_fields(q_dtype: str, k: Any, softcap: float,
+def _inferred_fields(q_dtype: str, kv_dtype: str, softcap: float,
                      tensors: Dict[str, Any]) -> Dict[str, Any]:
     """The fields that follow from which tensors a call has, and from their types."""
     fields: Dict[str, Any] = {"has_sinks": tensors.get("sinks") is not None,
-                              "dtype_kv": DTYPE_NAMES[read(k)[1]],
+                              "dtype_kv": kv_dtype,
                               "dtype_out": output_dtype(q_dtype, None)}
     if softcap:
         fields["score_modifier"] = "softcap"
@@ -33,7 +39,7 @@ def _inferred_fields(q_dtype: str, k: Any, softcap: float,
         fields["score_modifier"] = "alibi"
     elif tensors.get("bias") is not None:
         fields["score_modifier"] = "additive_bias"
-        fields["dtype_bias"] = DTYPE_NAMES[read(tensors["bias"])[1]]
+        fields["dtype_bias"] = dtype_of("bias", tensors["bias"])
     if tensors.get("mask") is not None:
         fields.update(mask_fields(tensors["mask"]))
     return fields
@@ -63,10 +69,12 @@ def _prefill(layout: str, tag: str, q: Any, k: Any, v: Any, *, softmax_scale: Op
              descriptor: Fields, out: Any, lse: Any, workspace: Any, stream: Stream,
              runtime: Optional[Runtime], **tensors: Any) -> Tuple[Any, Any]:
     dtype, shape = dtype_and_shape("q", q, 3, 4)
-    _, keys = dtype_and_shape("k", k, 3, 4, 5)
+    suffix, ranks = ("_cache", (4, 5)) if layout == "paged" else ("", (3, 4))
+    kv_dtype, keys = dtype_and_shape(f"k{suffix}", k, *ranks)
     heads_first = tag in ("hnd", "bhsd")
-    width = head_dim_v or read(k if v is None else v)[2][-1]
-    fields = with_fields(_inferred_fields(dtype, k, softcap, tensors), descriptor)
+    name, values = ("k", k) if v is None else ("v", v)
+    width = value_columns(head_dim_v, name + suffix, values, *ranks)
+    fields = with_fields(_inferred_fields(dtype, kv_dtype, softcap, tensors), descriptor)
     used = runtime_of(q, runtime)
     kernel = kernel_of(
         used, prefill_descriptor, stream_handle(stream, used.device,
@@ -108,7 +116,8 @@ def prefill(q: Any, k: Any, v: Any = None, *, kv_layout_tag: Optional[str] = Non
     [batch, num_q_heads, seqlen_q], natural logarithm, -inf where nothing is seen. Raises
     AttnjitError.
     """
-    tag = kv_layout_tag or ("thd" if len(read(k)[2]) == 3 else "bshd")
+    _, keys = dtype_and_shape("k", k, 3, 4)
+    tag = kv_layout_tag or ("thd" if len(keys) == 3 else "bshd")
     return _prefill("ragged" if tag == "thd" else "dense", tag, q, k, v,
                     softmax_scale=softmax_scale, softcap=softcap, causal=causal,
                     window_left=window_left, window_right=window_right, head_dim_v=head_dim_v,
@@ -156,7 +165,7 @@ def mla_prefill_rope(q: Any, k: Any, v: Any, k_rope: Any, *, q_offsets: Any, kv_
     All else, and what is returned and raised, as of prefill.
     """
     dtype, (_, num_heads, q_depth) = dtype_and_shape("q", q, 3)
-    depth = read(k)[2][-1]
+    _, (_, _, depth) = dtype_and_shape("k", k, 3)
     rope_dtype, rope = dtype_and_shape("k_rope", k_rope, 4)
     fields = with_fields({"dtype_out": output_dtype(dtype, None)}, descriptor)
     used = runtime_of(q, runtime)

@@ -2,48 +2,79 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from ._arguments import (MOST_INT32, Fields, descriptor_json, further_fields, instance, integer,
+                         shown)
 from .decode_plan import DecodePlan
-from .errors import ColdKernelError
+from .errors import ColdKernelError, InvalidArgumentError
 from .kernels import Kernel
 from .runtime import Runtime, default_runtime
 from .streams import Stream, current_stream_is_captured
-from .tensors import DTYPE_NAMES, read
-
-# Further fields of a descriptor, or their JSON.
-Fields = Union[None, str, Mapping[str, Any]]
+from .tensors import dtype_and_shape, dtype_of, read
 
 _kernels: Dict[Tuple[Any, ...], Kernel] = {}
 
 
 def runtime_of(tensor: object, runtime: Optional[Runtime]) -> Runtime:
-    """`runtime`, or the default one of the device that `tensor` is on."""
-    return runtime or default_runtime(read(tensor)[4] or 0)
+    """`runtime`, or the default one of the device that `tensor` is on. Raises
+    InvalidArgumentError."""
+    if runtime is None:
+        return default_runtime(read(tensor)[4] or 0)
+    return instance("runtime", runtime, Runtime, "give an attnjit.Runtime, or leave it out")
+
+
+def plan_or_none(plan: Optional[DecodePlan]) -> Optional[DecodePlan]:
+    """A caller's plan. Raises InvalidArgumentError."""
+    if plan is None:
+        return None
+    return instance("plan", plan, DecodePlan, "give what Kernel.plan_decode returns")
+
+
+def value_columns(head_dim_v: int, name: str, values: Any, *ranks: int) -> int:
+    """`head_dim_v`, or where it is 0 the columns of the argument `name`. Raises TensorError,
+    InvalidArgumentError."""
+    _, shape = dtype_and_shape(name, values, *ranks)
+    return integer("head_dim_v", head_dim_v, 0, MOST_INT32, "give the columns of v, or 0 for "
+                   f"those of {name}") or shape[-1]
 
 
 def with_fields(inferred: Dict[str, Any], fields: Fields) -> Dict[str, Any]:
-    """`inferred` with the fields that the caller sets."""
-    given = json.loads(fields) if isinstance(fields, str) else fields
+    """`inferred` with the fields that the caller sets. Raises InvalidDescriptorError."""
+    given = further_fields(fields)
     return {**inferred, **given} if given else inferred
 
 
 def mask_fields(mask: Any) -> Dict[str, Any]:
-    """The fields of a materialized mask: of bytes, or of numbers that are added to the scores."""
-    dtype = DTYPE_NAMES[read(mask)[1]]
+    """The fields of a materialized mask: of bytes, or of numbers that are added to the scores.
+    Raises TensorError."""
+    dtype = dtype_of("mask", mask)
     kind = "materialized_bool" if dtype == "uint8" else "materialized_additive"
     return {"mask": kind, "dtype_mask": dtype, "window_left": -1, "window_right": -1}
+
+
+def _refuse_unhashable(arguments: Dict[str, Any]) -> None:
+    for name, value in arguments.items():
+        try:
+            hash(value)
+        except TypeError:
+            raise InvalidArgumentError(f"{name} = {shown(value)}: must be a string, an integer or "
+                                       "a bool; give one") from None
 
 
 def kernel_of(runtime: Runtime, make: Callable[..., Dict[str, Any]], stream: Stream = None, *,
               fields: Fields = None, **arguments: Any) -> Kernel:
     """The kernels of the descriptor make(**arguments) with `fields` set in it. Kept until the
     process ends. Raises what Runtime.prepare raises."""
-    extra = with_fields({}, fields)
-    key = (runtime.handle, make, *arguments.items(), *sorted(extra.items()))
-    kernel = _kernels.get(key)
+    extra = further_fields(fields)
+    # As JSON, for 1 is True to a dictionary and not to a descriptor.
+    key = (runtime.handle, make, *arguments.items(), descriptor_json(extra) if extra else b"")
+    try:
+        kernel = _kernels.get(key)
+    except TypeError:
+        _refuse_unhashable(arguments)
+        raise
     if kernel is None:
         kernel = runtime.prepare({**make(**arguments), **extra}, stream)
         _kernels[key] = kernel

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
+from ._arguments import Fields
 from .allocation import allocate
 from .compiled_calls import traceable
 from .descriptors import sparse_mla_decode_descriptor, sparse_mla_prefill_descriptor
-from .prepared import Fields, kernel_of, runtime_of
+from .prepared import kernel_of, runtime_of
 from .runtime import Runtime
 from .streams import Stream, stream_handle
 from .tensors import dtype_and_shape, torch_types

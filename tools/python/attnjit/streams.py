@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from typing import Callable, Protocol, Union
+
+from ._arguments import MOST_UINT64, integer, shown
+from .errors import InvalidArgumentError
 
 
 class CudaStreamProtocol(Protocol):
@@ -29,25 +33,33 @@ def current_torch_stream(device: int) -> int:
     return _torch_current_stream()(device)
 
 
+def _checked(handle: int) -> int:
+    return integer("stream", handle, 0, MOST_UINT64, "give a CUstream")
+
+
 def _handle_of(stream: object) -> int:
     for name in ("cuda_stream", "ptr"):
         handle = getattr(stream, name, None)
         if isinstance(handle, int):
-            return handle
+            return _checked(handle)
     protocol = getattr(stream, "__cuda_stream__", None)
-    if protocol is not None:
-        version_and_handle = protocol() if callable(protocol) else protocol
-        return int(version_and_handle[1])
-    raise TypeError(f"stream = {stream!r}: must be None, a number, or have cuda_stream, ptr or "
-                    "__cuda_stream__")
+    try:
+        if protocol is not None:
+            return _checked((protocol() if callable(protocol) else protocol)[1])
+        return _checked(operator.index(stream))  # type: ignore[arg-type]  NumPy's numbers
+    except (TypeError, IndexError):
+        raise InvalidArgumentError(
+            f"stream = {shown(stream)}: must be None, a number, or have cuda_stream, ptr or "
+            "__cuda_stream__; give the CUstream as an int") from None
 
 
 def stream_handle(stream: Stream, device: int, *, of_torch: bool) -> int:
     """The CUstream of `stream` as a number. None is torch's current stream of `device` for a call
-    on torch's tensors (`of_torch`), else the legacy default stream. Raises TypeError."""
+    on torch's tensors (`of_torch`), else the legacy default stream. Raises
+    InvalidArgumentError."""
     if stream is None:
         return current_torch_stream(device) if of_torch else 0
-    if isinstance(stream, int):
+    if isinstance(stream, int) and 0 <= stream <= MOST_UINT64:
         return stream
     return _handle_of(stream)
 

@@ -13,8 +13,9 @@ import functools
 import importlib
 import math
 import sys
-from typing import Any, Callable, Dict, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, NoReturn, Optional, Sequence, Set, Tuple
 
+from ._arguments import MOST_INT32, MOST_INT64, MOST_UINT64, integer, integers, shown
 from .errors import TensorError
 
 DTYPES = {"bf16": 0, "fp16": 1, "fp32": 2, "fp8_e4m3": 3, "fp8_e5m2": 4, "uint8": 5, "int32": 6,
@@ -54,8 +55,8 @@ def item_bytes(dtype: str) -> int:
     """Bytes of one element. Raises TensorError for a name that is none of DTYPES."""
     try:
         return _ITEM_BYTES[dtype]
-    except KeyError:
-        raise TensorError(f"dtype {dtype!r}: must be one of {', '.join(DTYPES)}") from None
+    except (KeyError, TypeError):
+        raise TensorError(f"dtype {shown(dtype)}: must be one of {', '.join(DTYPES)}") from None
 
 
 class TensorView:
@@ -68,7 +69,8 @@ class TensorView:
     device: CUDA ordinal, checked against the kernel's; None is not checked.
     owner: kept alive with the view.
 
-    A view that is kept is the fastest tensor to give to a call. Raises TensorError.
+    A view that is kept is the fastest tensor to give to a call. Raises TensorError,
+    InvalidArgumentError.
     """
 
     __slots__ = ("reading", "owner")
@@ -77,18 +79,21 @@ class TensorView:
                  strides: Optional[Sequence[int]] = None, *, device: Optional[int] = None,
                  owner: object = None) -> None:
         item_bytes(dtype)
-        if strides is None:
-            strides = _row_major(shape)
-        if len(strides) != len(shape):
-            raise TensorError(f"strides {tuple(strides)}: must be as many as extents, "
-                              f"{len(shape)}")
-        self.reading: Reading = (pointer, DTYPES[dtype], tuple(shape), tuple(strides), device)
+        address = integer("pointer", pointer, 0, MOST_UINT64, "give the address of device memory")
+        extents = tuple(integers("shape", shape, 0, MOST_INT64, "give the extents"))
+        steps = _row_major(extents) if strides is None else tuple(
+            integers("strides", strides, 0, MOST_INT64, "give them in elements"))
+        if len(steps) != len(extents):
+            raise TensorError(f"strides {steps}: must be as many as extents, {len(extents)}")
+        if device is not None:
+            device = integer("device", device, 0, MOST_INT32, "give a CUDA ordinal, or None")
+        self.reading: Reading = (address, DTYPES[dtype], extents, steps, device)
         self.owner = owner
 
     @classmethod
     def of(cls, tensor: object, dtype: Optional[str] = None) -> TensorView:
         """A view of `tensor`, which it keeps alive; with `dtype`, its elements taken as that
-        type, which must be as wide."""
+        type, which must be as wide. Raises TensorError."""
         pointer, code, shape, strides, device = read(tensor)
         own = DTYPE_NAMES[code]
         if dtype is not None and item_bytes(dtype) != item_bytes(own):
@@ -222,8 +227,9 @@ def find_reader(tensor: object) -> Reader:
     elif hasattr(tensor, "__dlpack__"):
         reader = _read_dlpack
     else:
+        named = "None" if tensor is None else f"a {kind.__module__}.{kind.__qualname__}"
         raise TensorError(
-            f"a {kind.__module__}.{kind.__qualname__}: must be a torch tensor, a TensorView, or "
+            f"{named}: must be a torch tensor, a TensorView, or "
             "have __cuda_array_interface__ or __dlpack__")
     readers[kind] = reader
     return reader
@@ -234,22 +240,43 @@ def read(tensor: object) -> Reading:
     return (readers.get(type(tensor)) or find_reader(tensor))(tensor)
 
 
-def memory_of(tensor: object) -> Tuple[int, int]:
-    """Address and bytes of a contiguous tensor, such as a workspace; (0, 0) of None."""
+def refuse(name: str, error: Exception) -> NoReturn:
+    """Raises the TensorError of the argument `name`, reading which raised `error`."""
+    if isinstance(error, TensorError):
+        raise TensorError(f"{name} is {error.message}") from None
+    raise TensorError(f"{name} has a shape, strides or address that no tensor has: "
+                       f"{type(error).__name__}: {error}; must be extents and strides of 64 bits "
+                       "that are not negative, and an address; give such a tensor") from error
+
+
+def read_as(name: str, tensor: object) -> Reading:
+    """The same of the argument `name`, which the TensorError says."""
+    try:
+        return read(tensor)
+    except Exception as error:  # of a foreign tensor's own interface too
+        refuse(name, error)
+
+
+def dtype_of(name: str, tensor: object) -> str:
+    """The dtype of the argument `name`. Raises TensorError."""
+    return DTYPE_NAMES[read_as(name, tensor)[1]]
+
+
+def memory_of(name: str, tensor: object) -> Tuple[int, int]:
+    """Address and bytes of a contiguous tensor, such as a workspace; (0, 0) of None. Raises
+    TensorError."""
     if tensor is None:
         return 0, 0
-    pointer, code, shape, strides, _ = read(tensor)
+    pointer, code, shape, strides, _ = read_as(name, tensor)
     if tuple(strides) != _row_major(shape):
-        raise TensorError(f"strides {tuple(strides)} of shape {tuple(shape)}: must be contiguous")
+        raise TensorError(f"{name} has strides {tuple(strides)} of shape {tuple(shape)}: must be "
+                          "contiguous; copy it")
     return pointer, math.prod(shape) * _ITEM_BYTES[DTYPE_NAMES[code]]
 
 
 def dtype_and_shape(name: str, tensor: object, *ranks: int) -> Tuple[str, Tuple[int, ...]]:
     """The dtype and shape of a tensor that must have one of `ranks`. Raises TensorError."""
-    try:
-        _, code, shape, _, _ = read(tensor)
-    except TensorError as error:
-        raise TensorError(f"{name} is {error.message}") from None
+    _, code, shape, _, _ = read_as(name, tensor)
     if len(shape) not in ranks:
         raise TensorError(f"{name} has shape {list(shape)}: must have "
                           f"{' or '.join(map(str, ranks))} dimensions")

@@ -8,12 +8,12 @@ runtime; a descriptor's further fields are JSON. They have no gradient.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Callable, List, Optional, Tuple
 
 import torch
 
 from . import compiled_calls, operations
+from .errors import TensorError
 from .prefill_operations import output_dtype
 from .tensors import TORCH_NAMES, dtype_of_torch
 
@@ -72,9 +72,18 @@ _SCHEMAS = {
 }
 
 
-def _outputs(q: torch.Tensor, width: Any,
+def _check_q(q: torch.Tensor, *ranks: int) -> None:
+    """A trace refuses what the run would. Raises TensorError."""
+    dtype_of_torch(q.dtype)
+    if q.dim() not in ranks:
+        raise TensorError(f"q has shape {list(q.shape)}: must have "
+                          f"{' or '.join(map(str, ranks))} dimensions")
+
+
+def _outputs(q: torch.Tensor, width: Any, *ranks: int,
              dtype: Optional[torch.dtype] = None) -> Tuple[torch.Tensor, torch.Tensor]:
     """Out and lse of q [batch, seqlen_q, heads, columns] or [total_q, heads, columns]."""
+    _check_q(q, *ranks)
     if q.dim() == 3:
         rows: Tuple[Any, ...] = (q.shape[1], q.shape[0])
     else:
@@ -85,12 +94,12 @@ def _outputs(q: torch.Tensor, width: Any,
 
 def _paged_decode(q: torch.Tensor, k_cache: torch.Tensor, v_cache: Optional[torch.Tensor],
                   *_: Any, head_dim_v: int = 0, **__: Any) -> Tuple[torch.Tensor, torch.Tensor]:
-    return _outputs(q, head_dim_v or (k_cache if v_cache is None else v_cache).shape[-1])
+    return _outputs(q, head_dim_v or (k_cache if v_cache is None else v_cache).shape[-1], 4)
 
 
 def _mla_decode(q: torch.Tensor, *_: Any, head_dim_v: int = 512,
                 **__: Any) -> Tuple[torch.Tensor, torch.Tensor]:
-    return _outputs(q, head_dim_v)
+    return _outputs(q, head_dim_v, 4)
 
 
 def _prefill(q: torch.Tensor, k: torch.Tensor, v: Optional[torch.Tensor] = None, *_: Any,
@@ -98,17 +107,18 @@ def _prefill(q: torch.Tensor, k: torch.Tensor, v: Optional[torch.Tensor] = None,
              **__: Any) -> Tuple[torch.Tensor, torch.Tensor]:
     width = head_dim_v or (k if v is None else v).shape[-1]
     dtype = output_dtype(dtype_of_torch(q.dtype), descriptor)
-    return _outputs(q, width, getattr(torch, TORCH_NAMES[dtype]))
+    return _outputs(q, width, 3, 4, dtype=getattr(torch, TORCH_NAMES[dtype]))
 
 
 def _sparse_mla_decode(q: torch.Tensor, *_: Any, head_dim_v: int = 512,
                        **__: Any) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    out, lse = _outputs(q, head_dim_v)
+    out, lse = _outputs(q, head_dim_v, 4)
     return out, lse, torch.empty_like(lse)
 
 
 def _sparse_mla_prefill(q: torch.Tensor, *_: Any, head_dim_v: int = 512,
                         **__: Any) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    _check_q(q, 3)
     rows = q.new_empty(q.shape[:2], dtype=torch.float32)
     return q.new_empty((*q.shape[:2], head_dim_v)), rows, torch.empty_like(rows)
 
@@ -141,10 +151,6 @@ def _implementation(name: str) -> Callable[..., Any]:
     return call
 
 
-def _to_json(fields: Any) -> str:
-    return json.dumps(dict(fields))
-
-
 _library = torch.library.Library("attnjit", "DEF")
 
 
@@ -156,7 +162,7 @@ def _register() -> None:
         _library.impl(name, _implementation(name), "CUDA")
         torch.library.register_fake(f"attnjit::{name}", _FAKES[name], lib=_library)
     compiled_calls.custom_ops = torch.ops.attnjit
-    compiled_calls.to_json = torch.compiler.assume_constant_result(_to_json)
+    compiled_calls.to_json = torch.compiler.assume_constant_result(compiled_calls.to_json)
     compiled_calls.is_compiling = torch.compiler.is_compiling
 
 
