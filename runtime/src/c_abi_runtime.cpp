@@ -156,6 +156,16 @@ TargetDevice read_target(const char* arch) {
                         "pass one of these");
 }
 
+// What was compiled, and is wanted in the cache, is lost.
+[[noreturn]] void fail_on_not_stored(const DiskCache& cache, const std::vector<CacheKey>& keys) {
+  const std::string problem = cache.trust_problem();
+  throw NotStored(fmt::format(
+      "compiled kernels that the cache did not keep: {}; {}; fix: give a directory with free "
+      "space that this user alone can write (cache_directory of the options, or "
+      "ATTNJIT_CACHE_DIR)",
+      keys.size(), problem.empty() ? cache.find(keys.front()).detail : problem));
+}
+
 void require_device(int device) {
   const int count = count_devices();
   if (device >= count) {
@@ -260,13 +270,22 @@ attnjit_status attnjit_warm(attnjit_runtime runtime, const char* descriptor, con
                             int32_t* num_compiled) {
   return guarded([&] {
     std::int32_t compiled = 0;
+    std::vector<CacheKey> not_stored;
     const auto used = runtimes().use("runtime", runtime);
     const TargetDevice target = read_target(arch);
+    KernelProvider& provider = used->attention->provider();
     for (const KernelConfig& config : select_configs(read_descriptor(descriptor), target)) {
-      compiled += used->attention->provider().provide(config, target).miss ? 1 : 0;
+      const ProvidedKernel provided = provider.provide(config, target);
+      compiled += provided.miss ? 1 : 0;
+      if (!provided.is_stored) {
+        not_stored.push_back(provided.key);
+      }
     }
     if (num_compiled != nullptr) {
       *num_compiled = compiled;
+    }
+    if (!not_stored.empty()) {
+      fail_on_not_stored(provider.cache(), not_stored);
     }
   });
 }

@@ -85,6 +85,8 @@ attnjit_status record_known_exception() {
     return record(is_memory ? ATTNJIT_OUT_OF_MEMORY : ATTNJIT_CUDA_FAILED, error.what());
   } catch (const TemplateError& error) {
     return record(ATTNJIT_INVALID_TEMPLATES, error.what());
+  } catch (const NotStored& error) {
+    return record(ATTNJIT_NOT_STORED, error.what());
   } catch (const std::bad_alloc&) {
     return record(ATTNJIT_OUT_OF_MEMORY, "the host has no memory left");
   } catch (const std::exception& error) {
@@ -186,9 +188,10 @@ const char* attnjit_status_name(attnjit_status status) {
                                           "ATTNJIT_CUDA_FAILED",
                                           "ATTNJIT_INVALID_TEMPLATES",
                                           "ATTNJIT_OUT_OF_MEMORY",
-                                          "ATTNJIT_INTERNAL_ERROR"};
-  static_assert(std::size(names) == ATTNJIT_INTERNAL_ERROR + 1);
-  const bool is_known = status >= 0 && status <= ATTNJIT_INTERNAL_ERROR;
+                                          "ATTNJIT_INTERNAL_ERROR",
+                                          "ATTNJIT_NOT_STORED"};
+  static_assert(std::size(names) == ATTNJIT_NOT_STORED + 1);
+  const bool is_known = status >= 0 && status <= ATTNJIT_NOT_STORED;
   return is_known ? names[status] : "unknown status";
 }
 

@@ -25,6 +25,12 @@ class InvalidArgument : public std::invalid_argument {
 // This thread's message and violations are those of no error.
 void forget_last_error() noexcept;
 
+// Kernels that were warmed are not in the cache: ATTNJIT_NOT_STORED.
+class NotStored : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // The status of the exception that is being handled, which becomes this thread's last error.
 attnjit_status record_current_exception() noexcept;
 

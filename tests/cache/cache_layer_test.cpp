@@ -143,7 +143,7 @@ TEST_CASE("layers and bundles: a device is no layer, and nobody is told to chang
   std::vector<std::string> warnings;
   const DiskCache cache(options_of(scratch.path() / "own", {"/dev/null"}),
                         [&](std::string_view warning) { warnings.emplace_back(warning); });
-  CHECK(metadata_of(cache, "a") == "absent");
+  CHECK(metadata_of(cache, "a") == "unreadable");
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].find("neither a directory nor a bundle; fix: name one of these") !=
         std::string::npos);

@@ -64,8 +64,10 @@ class RuntimeTest(python_fixture.MockDriverTest):
             blocked = os.fsencode(folder) + b"/y\xff"
             open(blocked, "w").close()
             lines = []
-            self.open_runtime(cache_directory=blocked,
-                              log=lambda *line: lines.append(line)).warm(MERGE, "sm_90a")
+            runtime = self.open_runtime(cache_directory=blocked,
+                                        log=lambda *line: lines.append(line))
+            with self.assertRaisesRegex(attnjit.NotStoredError, "/y�"):
+                runtime.warm(MERGE, "sm_90a")
         self.assertEqual({level for level, _ in lines}, {"warning"})
         self.assertIn("/y�", lines[0][1])
 

@@ -186,6 +186,27 @@ TEST_CASE("c abi: a miss is told once, before the compile, with its key, and tra
   CHECK(read_text(trace).find(told.keys[0]) != std::string::npos);
 }
 
+TEST_CASE("c abi: a warm that the cache does not keep is no success") {
+  const ScratchDirectory scratch;
+  write_text(scratch.path() / "file", "no directory");
+  std::filesystem::create_directory(scratch.path() / "open");
+  std::filesystem::permissions(scratch.path() / "open", std::filesystem::perms::all);
+  for (const char* name : {"file/below", "open"}) {
+    const std::string directory = (scratch.path() / name).string();
+    Told told;
+    CAbiSession session([&](auto& options) {
+      options.cache_directory = directory.c_str();
+      options.user = &told;
+      options.log = record_log;
+    });
+    std::int32_t compiled = 0;
+    CHECK(attnjit_warm(session.runtime, merge_of_parts, "sm_80", &compiled) == ATTNJIT_NOT_STORED);
+    CHECK(compiled == 1);
+    CHECK(last_message_has("compiled kernels that the cache did not keep: 1; "));
+    CHECK(last_message_has(directory));
+  }
+}
+
 TEST_CASE("c abi: warnings go to the caller's log") {
   const ScratchDirectory scratch;
   const std::string in_the_way = (scratch.path() / "file").string();

@@ -10,7 +10,7 @@
  *
  * Versions: a struct that is passed by pointer begins with its size, `attnjit_decode_call call =
  * {sizeof call};`. Fields that a caller's older header lacks count as 0, which is always the
- * default; a struct larger than the library knows is refused. Reserved words must be 0.
+ * default; a struct larger than the library knows, or not of whole words, is refused. Reserved words must be 0.
  *
  * Memory: device memory is the caller's, but for the schedule of a plan (attnjit_runtime_options,
  * allocate). Tensors are read by the call alone; what they point to must live until the stream has
@@ -44,7 +44,8 @@ enum {
   ATTNJIT_CUDA_FAILED = 9,  /* one call of the driver failed */
   ATTNJIT_INVALID_TEMPLATES = 10,
   ATTNJIT_OUT_OF_MEMORY = 11, /* on the host or the device */
-  ATTNJIT_INTERNAL_ERROR = 12
+  ATTNJIT_INTERNAL_ERROR = 12, /* or a callback that threw */
+  ATTNJIT_NOT_STORED = 13      /* warmed, but the cache could not keep it */
 };
 
 /* "ATTNJIT_COLD_KERNEL"; of a number that is no status, "unknown status". */
@@ -95,7 +96,7 @@ typedef struct attnjit_runtime_options {
   size_t num_cache_layers;
   int32_t cache_sharing;    /* 0: $ATTNJIT_CACHE_SHARED decides; 1: the owner's; 2: the group's */
   int32_t trusts_pointers;  /* 1: run calls do not ask the driver whether tensors are its memory */
-  uint64_t cache_max_bytes; /* 0: $ATTNJIT_CACHE_MAX_BYTES decides */
+  uint64_t cache_max_bytes; /* 0: $ATTNJIT_CACHE_MAX_BYTES decides; UINT64_MAX: unlimited */
   const char* nvrtc;        /* libnvrtc or its directory; default: $ATTNJIT_NVRTC, else searched */
   const char* miss_trace;   /* file; default: $ATTNJIT_MISS_TRACE */
   /* Called from any thread, with `user`. */
@@ -122,7 +123,8 @@ attnjit_status attnjit_validate(const char* descriptor);
 
 /* Kernels of `descriptor` for `arch`, an architecture ("sm_90a") or a card ("h200"), into the
  * cache, without a GPU. generator/README.md lists both, and which card an architecture stands for.
- * `num_compiled` (may be NULL) is how many were not there. */
+ * `num_compiled` (may be NULL) is how many were not there. ATTNJIT_NOT_STORED: they compile, but
+ * some could not be kept: the directory cannot be written, is not trusted, or the disk is full. */
 attnjit_status attnjit_warm(attnjit_runtime runtime, const char* descriptor, const char* arch,
                             int32_t* num_compiled);
 

@@ -20,8 +20,8 @@ from ._library import library
 from .decode_plan import DecodePlan
 from .errors import (AttnjitError, ColdKernelError, CompileError, CudaError, DriverError,
                      InternalError, InvalidArgumentError, InvalidCallError,
-                     InvalidDescriptorError, LibraryError, MissingKernelError, OutOfMemoryError,
-                     TemplateError, TensorError, ToolchainError)
+                     InvalidDescriptorError, LibraryError, MissingKernelError, NotStoredError,
+                     OutOfMemoryError, TemplateError, TensorError, ToolchainError)
 from . import descriptors
 from .kernels import Kernel, PrefillSplit
 from .operations import (append_kv_cache, merge_attention_states, mla_decode,
@@ -33,8 +33,8 @@ from .tensors import TensorView
 __all__ = [
     "AttnjitError", "ColdKernelError", "CompileError", "CudaError", "DecodePlan", "DriverError",
     "InternalError", "InvalidArgumentError", "InvalidCallError", "InvalidDescriptorError", "Kernel",
-    "LibraryError", "Miss", "MissingKernelError", "OutOfMemoryError", "PrefillSplit", "Runtime",
-    "TemplateError", "TensorError", "TensorView", "ToolchainError", "append_kv_cache",
+    "LibraryError", "Miss", "MissingKernelError", "NotStoredError", "OutOfMemoryError",
+    "PrefillSplit", "Runtime", "TemplateError", "TensorError", "TensorView", "ToolchainError", "append_kv_cache",
     "default_runtime", "descriptors", "library_version", "merge_attention_states", "mla_decode",
     "mla_prefill_rope", "paged_decode", "prefill", "prefill_kvcache", "sparse_mla_decode",
     "sparse_mla_prefill",

@@ -101,16 +101,22 @@ class OutOfMemoryError(AttnjitError, MemoryError):
 
 
 class InternalError(AttnjitError):
-    """A fault of attnjit itself."""
+    """A fault of attnjit itself, or of a callback that threw in C++."""
 
     status = 12
+
+
+class NotStoredError(AttnjitError):
+    """Kernels were warmed, but the cache could not keep them."""
+
+    status = 13
 
 
 _BY_STATUS: Dict[int, Type[AttnjitError]] = {
     error.status: error
     for error in (InvalidArgumentError, InvalidDescriptorError, InvalidCallError, ColdKernelError,
                   MissingKernelError, CompileError, ToolchainError, DriverError, CudaError,
-                  TemplateError, OutOfMemoryError, InternalError)
+                  TemplateError, OutOfMemoryError, InternalError, NotStoredError)
     if error.status is not None
 }
 
