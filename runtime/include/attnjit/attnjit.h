@@ -10,7 +10,8 @@
  *
  * Versions: a struct that is passed by pointer begins with its size, `attnjit_decode_call call =
  * {sizeof call};`. Fields that a caller's older header lacks count as 0, which is always the
- * default; a struct larger than the library knows, or not of whole words, is refused. Reserved words must be 0.
+ * default; a struct larger than the library knows, or not of whole words, is refused. Reserved
+ * words must be 0.
  *
  * Memory: device memory is the caller's, but for the schedule of a plan (attnjit_runtime_options,
  * allocate). Tensors are read by the call alone; what they point to must live until the stream has
@@ -43,7 +44,7 @@ enum {
   ATTNJIT_NO_DRIVER = 8,    /* no usable CUDA driver or device */
   ATTNJIT_CUDA_FAILED = 9,  /* one call of the driver failed */
   ATTNJIT_INVALID_TEMPLATES = 10,
-  ATTNJIT_OUT_OF_MEMORY = 11, /* on the host or the device */
+  ATTNJIT_OUT_OF_MEMORY = 11,  /* on the host or the device */
   ATTNJIT_INTERNAL_ERROR = 12, /* or a callback that threw */
   ATTNJIT_NOT_STORED = 13      /* warmed, but the cache could not keep it */
 };

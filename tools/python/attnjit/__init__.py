@@ -34,8 +34,9 @@ __all__ = [
     "AttnjitError", "ColdKernelError", "CompileError", "CudaError", "DecodePlan", "DriverError",
     "InternalError", "InvalidArgumentError", "InvalidCallError", "InvalidDescriptorError", "Kernel",
     "LibraryError", "Miss", "MissingKernelError", "NotStoredError", "OutOfMemoryError",
-    "PrefillSplit", "Runtime", "TemplateError", "TensorError", "TensorView", "ToolchainError", "append_kv_cache",
-    "default_runtime", "descriptors", "library_version", "merge_attention_states", "mla_decode",
+    "PrefillSplit", "Runtime", "TemplateError", "TensorError", "TensorView", "ToolchainError",
+    "append_kv_cache", "default_runtime", "descriptors", "library_version",
+    "merge_attention_states", "mla_decode",
     "mla_prefill_rope", "paged_decode", "prefill", "prefill_kvcache", "sparse_mla_decode",
     "sparse_mla_prefill",
 ]
