@@ -24,8 +24,8 @@ DTYPE_NAMES = {code: name for name, code in DTYPES.items()}
 _ITEM_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "fp8_e4m3": 1, "fp8_e5m2": 1, "uint8": 1,
                "int32": 4, "int64": 8}
 
-# (address, code of the dtype, shape, strides in elements, CUDA ordinal or None if not known, whether
-# it is marked read-only).
+# (address, code of the dtype, shape, strides in elements, CUDA ordinal or None if not known,
+# whether it is marked read-only).
 Reading = Tuple[int, int, Sequence[int], Sequence[int], Optional[int], bool]
 Reader = Callable[[Any], Reading]
 
