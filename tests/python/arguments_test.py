@@ -8,7 +8,7 @@ from fake_arrays import CudaArray
 
 from attnjit import (InvalidArgumentError, InvalidDescriptorError, TensorError, TensorView,
                      _arguments, _structs, descriptors)
-from attnjit._call_buffer import CallBuffer, MergeBuffer
+from attnjit._call_buffer import CallBuffer, MergeBuffer, buffers
 from attnjit.streams import stream_handle
 
 
@@ -171,6 +171,25 @@ class CallArgumentsTest(unittest.TestCase):
         for scale in ("1", [1], 1j, 10**400):
             with self.assertRaisesRegex(InvalidArgumentError, "^softmax_scale = .*that fp32 holds"):
                 self.buffer.set_scale(scale)
+
+    def test_read_only_arrays_are_read_and_not_written(self):
+        array = CudaArray("fp16", (2, 3), is_readonly=True)
+        for tensor in (array, TensorView.of(array)):
+            for kind, buffer, written in (
+                    (_structs.DecodeCall, buffers.decode, {"out", "lse"}),
+                    (_structs.PrefillCall, buffers.prefill, {"out", "lse"}),
+                    (_structs.SparseMlaCall, buffers.sparse_mla, {"out", "lse", "max_logits"}),
+                    (_structs.AppendKvCacheCall, buffers.append, {"k_cache", "v_cache"}),
+                    (_structs.MergeStatesCall, buffers.merge, {"out", "lse"})):
+                for name in (field[0] for field in kind._fields_ if field[1] is _structs.Tensor):
+                    if name not in written:
+                        buffer.fill({name: tensor}, 0)
+                        continue
+                    buffer.fill({name: CudaArray("fp16", (2, 3))}, 0)
+                    with self.assertRaisesRegex(TensorError, f"^{name} is marked read-only .*: "
+                                                "must be writable, .*; give a writable array"):
+                        buffer.fill({name: tensor}, 0)
+            buffers.merge.fill_partials([(tensor, tensor)], 0)
 
     def test_errors_of_tensors_name_them(self):
         broken = CudaArray("fp16", (2,))

@@ -47,7 +47,7 @@ class CallBufferTest(unittest.TestCase):
                      TensorView(4096, "bf16", (2, 4), (8, 1)),
                      TensorView(4096, "fp16", (2, 4), (8, 1)), TensorView(4096, "fp16", (4,))):
             self.buffer.fill({"q": view}, 0)
-            pointer, code, shape, strides, _ = view.reading
+            pointer, code, shape, strides, *_ = view.reading
             self.assertEqual(tensor(written(self.buffer), "q"), (pointer, code, shape, strides))
 
     def test_nothing_is_left_of_tensors_that_the_next_call_lacks(self):

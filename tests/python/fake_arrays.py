@@ -10,10 +10,10 @@ _TYPES = {"fp16": ("<f2", 2), "fp32": ("<f4", 4), "uint8": ("|u1", 1), "bool": (
 class CudaArray:
     """What CuPy's arrays look like. strides in elements; None is C-contiguous."""
 
-    def __init__(self, dtype, shape, strides=None, address=DEVICE_MEMORY):
+    def __init__(self, dtype, shape, strides=None, address=DEVICE_MEMORY, is_readonly=False):
         typestr, width = _TYPES[dtype]
         self.__cuda_array_interface__ = {
-            "typestr": typestr, "shape": shape, "data": (address, False), "version": 3,
+            "typestr": typestr, "shape": shape, "data": (address, is_readonly), "version": 3,
             "strides": strides and tuple(stride * width for stride in strides)}
 
 

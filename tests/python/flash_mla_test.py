@@ -1,81 +1,19 @@
 import gc
 import inspect
 import math
-import os
-import sys
 import unittest
 import weakref
 
 import fake_torch
-import python_fixture
-
-sys.modules["torch"] = fake_torch
+from flash_mla_fixture import (BF16, FP32, INT32, FlashMlaTest, dense_call, ints, sparse_call,
+                               tensor)
 
 import attnjit
-from attnjit import _structs, flash_mla, prepared
+from attnjit import _structs, flash_mla
 from attnjit._call_buffer import buffers
-
-sys.modules["flash_mla"] = flash_mla
 from flash_mla import (FlashMLASchedMeta, flash_attn_varlen_func, flash_attn_varlen_kvpacked_func,
                        flash_attn_varlen_qkvpacked_func, flash_mla_sparse_fwd,
                        flash_mla_with_kvcache, get_mla_metadata)
-
-BF16, FP32, INT32 = fake_torch.bfloat16, fake_torch.float32, fake_torch.int32
-
-
-def tensor(dtype, *shape, device=0):
-    return fake_torch.Tensor(dtype, shape, device=device)
-
-
-def ints(*shape):
-    return tensor(INT32, *shape)
-
-
-def dense_call(metadata, b=2, s_q=1, h_q=16, h_kv=1, dtype=BF16, device=0, **others):
-    """A dense call of these sizes, with the arguments of `others` in place of its own."""
-    given = {"q": tensor(dtype, b, s_q, h_q, 576, device=device),
-             "k_cache": tensor(dtype, 9, 64, h_kv, 576, device=device),
-             "block_table": tensor(INT32, b, 4, device=device),
-             "cache_seqlens": tensor(INT32, b, device=device), "head_dim_v": 512,
-             "tile_scheduler_metadata": metadata}
-    return flash_mla_with_kvcache(**{**given, **others})
-
-
-def sparse_call(metadata, b=2, s_q=1, h_q=16, width=656, d=576, dtype=fake_torch.uint8, **others):
-    given = {"q": tensor(BF16, b, s_q, h_q, d), "k_cache": tensor(dtype, 9, 64, 1, width),
-             "block_table": None, "cache_seqlens": None, "head_dim_v": 512,
-             "tile_scheduler_metadata": metadata, "is_fp8_kvcache": True,
-             "indices": ints(b, s_q, 128)}
-    return flash_mla_with_kvcache(**{**given, **others})
-
-
-class FlashMlaTest(python_fixture.MockDriverTest):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        os.environ["ATTNJIT_CACHE_DIR"] = cls.cache.name
-        cls.prepared = []
-        prepare = attnjit.Runtime.prepare
-
-        def recording_prepare(runtime, descriptor, stream=None):
-            cls.prepared.append(descriptor)
-            return prepare(runtime, descriptor, stream)
-
-        attnjit.Runtime.prepare = recording_prepare
-
-    def setUp(self):
-        self.metadata, _ = get_mla_metadata()
-        for record in (self.prepared, prepared._kernels, fake_torch.allocated, fake_torch.replaced):
-            record.clear()
-
-    def assert_prepared(self, **fields):
-        self.assertEqual(len(self.prepared), 1)
-        self.assertEqual({name: self.prepared[0].get(name) for name in fields}, fields)
-
-    def assert_lse_of_unseen_rows_is_infinite(self, lse):
-        replaced, posinf, neginf = fake_torch.replaced[-1]
-        self.assertEqual(replaced.data_ptr(), lse.data_ptr())
-        self.assertEqual((posinf, neginf), (math.inf, math.inf))
 
 
 class InterfaceTest(unittest.TestCase):
@@ -234,14 +172,17 @@ class DenseTest(FlashMlaTest):
     def test_a_wrong_tensor_is_named(self):
         for name, wrong, reason in (
                 ("q", tensor(BF16, 2, 16, 576), "q has shape"),
-                ("q", tensor(FP32, 2, 1, 16, 576), "dtype_q"),
+                ("q", tensor(FP32, 2, 1, 16, 576), r"^q\.dtype = fp32"),
                 ("q", tensor(BF16, 2, 1, 17, 576), None),
                 ("k_cache", tensor(fake_torch.float16, 9, 64, 1, 576), "k_cache"),
-                ("k_cache", tensor(BF16, 9, 64, 3, 576), "num_q_heads"),
+                ("k_cache", tensor(BF16, 9, 64, 3, 576), "^h_q = 16: .* multiple of h_kv"),
+                ("k_cache", tensor(BF16, 9, 300, 1, 576), r"^k_cache\.shape\[1\] = 300"),
+                ("attn_sink", tensor(FP32, 15), "^attn_sink = "),
                 ("block_table", tensor(fake_torch.int64, 2, 4), "block_table"),
                 ("block_table", ints(3, 4), "block_table"),
-                ("cache_seqlens", ints(3), "seq_lens|batch"),
-                ("cache_seqlens", tensor(fake_torch.int64, 2), "seq_lens")):
+                ("cache_seqlens", ints(3), r"^cache_seqlens has shape \[3\]: must be \[2\]"),
+                ("cache_seqlens", tensor(INT32, 2, device=-1), "^cache_seqlens is .* on cpu"),
+                ("cache_seqlens", tensor(fake_torch.int64, 2), "^cache_seqlens is int64")):
             metadata = get_mla_metadata()[0]
             if reason is None:
                 dense_call(metadata, **{name: wrong})
@@ -316,10 +257,13 @@ class SparseTest(FlashMlaTest):
         for change, reason in (({"width": 600}, "tokens of 600 bytes under a q of 576"),
                                ({"d": 512}, "tokens of 656 bytes under a q of 512"),
                                ({"extra_k_cache": tensor(fake_torch.uint8, 5, 2, 1, 656)},
-                                "extra_indices"),
-                               ({"extra_indices_in_kvcache": ints(2, 1, 8)}, "extra_indices"),
+                                "^extra_indices_in_kvcache = null"),
+                               ({"extra_indices_in_kvcache": ints(2, 1, 8)},
+                                "^extra_indices_in_kvcache = .*: extra_k_cache is not"),
+                               ({"k_cache": tensor(fake_torch.uint8, 9, 64, 2, 656)},
+                                "^k_cache = "),
                                ({"indices": ints(2, 2, 128)}, "indices"),
-                               ({"attn_sink": tensor(FP32, 15)}, "sinks")):
+                               ({"attn_sink": tensor(FP32, 15)}, "^attn_sink = ")):
             with self.assertRaisesRegex(RuntimeError, reason):
                 sparse_call(get_mla_metadata()[0], **change)
 

@@ -105,6 +105,27 @@ class OperationsTest(python_fixture.MockDriverTest):
         self.assertIs(plan(0, False), eager)
         self.assertEqual(len({eager, captured, plan(48, True)}), 3)
 
+    def test_plans_do_not_grow_with_the_numbers_of_calls(self):
+        given = []
+
+        def allocate(device, size):
+            given.append(size)
+            return DEVICE_MEMORY + (len(given) << 30)
+
+        self.runtime = self.open_runtime(allocate=allocate, release=lambda *_: given.pop())
+        decode = lambda **options: self.decode(batch_invariant=True, **options)
+        for pages in (1, 300):
+            decode(block_table=view("int32", 2, pages))
+        a_plan = len(given) // 4  # each has a spare
+        for pages in range(1, 300, 3):
+            decode(block_table=view("int32", 2, pages))
+        self.assertLessEqual(len(given), a_plan * 2 * 10)  # 1 to 512 pages
+        before = len(given)
+        for keys in range(1, 4800, 100):
+            decode(max_seqlen_kv=keys)
+        self.assertLessEqual(len(given) - before, a_plan * 2 * 4)  # of less than a page of 16 keys
+        self.assertEqual(prepared._rounded(2**31 - 1), 2**31 - 1)  # no more is an int32
+
     def test_mla_decode_takes_v_from_k(self):
         attnjit.mla_decode(view("bf16", 2, 1, 16, 576), view("bf16", 9, 64, 1, 576),
                            view("int32", 2, 4), view("int32", 2), out=view("bf16", 2, 1, 16, 512),

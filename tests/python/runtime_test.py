@@ -1,4 +1,6 @@
+import sys
 import unittest
+import unittest.mock
 
 import python_fixture
 
@@ -81,6 +83,29 @@ class RuntimeTest(python_fixture.MockDriverTest):
         self.assertEqual(taken, [])
         del plan
         self.assertEqual(sorted(taken), sorted(given))
+
+    def test_what_log_on_miss_and_release_raise_is_printed_and_the_call_goes_on(self):
+        ignored = []
+
+        def fail(*_):
+            raise ValueError("of the callback")
+
+        with unittest.mock.patch.object(sys, "unraisablehook",
+                                        lambda given: ignored.append(given.exc_type)):
+            runtime = self.open_runtime(on_miss=fail)
+            descriptor = attnjit.descriptors.merge_states_descriptor(head_dim=112)
+            self.assertEqual(runtime.warm(descriptor, "sm_90a"), 1)
+            runtime = self.open_runtime(log=fail, cache_directory="/dev/null/x")
+            with self.assertRaises(attnjit.NotStoredError):
+                runtime.warm(descriptor, "sm_90a")
+            count = len(ignored)
+            self.assertGreaterEqual(count, 2)
+            runtime = self.open_runtime(allocate=lambda device, size: 1 << 60, release=fail)
+            plan = runtime.prepare({"max_seqlen_q": 1}).plan_decode(4)
+            del plan
+            self.assertGreater(len(ignored), count)
+        self.assertEqual(set(ignored), {ValueError})
+        self.assertIn("sys.unraisablehook", attnjit.Runtime.__doc__)
 
     def test_wrong_options_are_named(self):
         with self.assertRaisesRegex(attnjit.InvalidArgumentError, "cache_sharing = 'all'"):

@@ -7,7 +7,7 @@ from attnjit import TensorError, TensorView, tensors
 
 
 def reading(tensor):
-    pointer, code, shape, strides, device = tensors.read(tensor)
+    pointer, code, shape, strides, device, _ = tensors.read(tensor)
     return pointer, tensors.DTYPE_NAMES[code], tuple(shape), tuple(strides), device
 
 
@@ -36,6 +36,12 @@ class TensorsTest(unittest.TestCase):
         self.assertEqual(reading(CudaArray("int32", (2, 3), (5, 1))),
                          (DEVICE_MEMORY, "int32", (2, 3), (5, 1), None))
         self.assertEqual(reading(CudaArray("bool", (2,)))[1], "uint8")
+
+    def test_a_read_only_mark_stays_with_a_view(self):
+        for is_readonly in (False, True):
+            array = CudaArray("fp16", (2, 3), is_readonly=is_readonly)
+            self.assertIs(tensors.read(array)[5], is_readonly)
+            self.assertIs(tensors.read(TensorView.of(array, dtype="bf16"))[5], is_readonly)
 
     def test_a_cuda_array_of_no_type_of_ours_says_how_to_give_it(self):
         array = CudaArray("fp16", (2,))
@@ -72,6 +78,8 @@ class TensorsTest(unittest.TestCase):
                          (DEVICE_MEMORY, 80))
         with self.assertRaisesRegex(TensorError, "workspace has .* must be contiguous"):
             tensors.memory_of("workspace", CudaArray("fp32", (4, 5), (8, 1)))
+        with self.assertRaisesRegex(TensorError, "^workspace is marked read-only by its"):
+            tensors.memory_of("workspace", CudaArray("fp32", (4, 5), is_readonly=True))
 
 
 unittest.main()

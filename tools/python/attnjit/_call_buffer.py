@@ -11,7 +11,8 @@ from typing import Any, Mapping, Optional, Sequence, Tuple, Type
 from . import _structs
 from ._arguments import refuse_float, tensors as tensors_of
 from .errors import TensorError
-from .tensors import find_reader, memory_of, readers, refuse, torch_types
+from .tensors import (find_reader, memory_of, readers, readonly_error, refuse,
+                      torch_types)
 
 _TENSOR_BYTES = ctypes.sizeof(_structs.Tensor)
 
@@ -33,10 +34,11 @@ _LEAST_SCALE = 1e-37
 class _Slot:
     """The place of one tensor, and what stands there."""
 
-    __slots__ = ("offset", "word", "shape", "strides", "code", "dtype", "turn")
+    __slots__ = ("offset", "word", "is_written", "shape", "strides", "code", "dtype", "turn")
 
-    def __init__(self, offset: int) -> None:
+    def __init__(self, offset: int, is_written: bool) -> None:
         self.offset = offset
+        self.is_written = is_written  # by the call
         self.word = offset // 8
         self.shape: Optional[Sequence[int]] = None  # None: the place is blank
         self.strides: Optional[Sequence[int]] = None
@@ -57,12 +59,13 @@ class _TensorPlaces:
 
     __slots__ = ("memory", "address", "_pin", "_words", "_slots", "_turn", "_count")
 
-    def __init__(self, content: bytes, offsets: Mapping[str, int]) -> None:
+    def __init__(self, content: bytes, offsets: Mapping[str, int],
+                 written: Sequence[str] = ()) -> None:
         self.memory = bytearray(content)
         self._pin = (ctypes.c_char * len(content)).from_buffer(self.memory)
         self.address = ctypes.addressof(self._pin)
         self._words = memoryview(self.memory).cast("Q")
-        self._slots = {name: _Slot(offset) for name, offset in offsets.items()}
+        self._slots = {name: _Slot(offset, name in written) for name, offset in offsets.items()}
         self._turn = 0
         self._count = 0  # places filled by the last turn; -1: it failed
 
@@ -105,9 +108,12 @@ class _TensorPlaces:
 
     def _write(self, slot: _Slot, tensor: Any, device: int) -> None:
         kind = type(tensor)
-        pointer, code, shape, strides, place = (readers.get(kind) or find_reader(tensor))(tensor)
+        read = readers.get(kind) or find_reader(tensor)
+        pointer, code, shape, strides, place, is_readonly = read(tensor)
         if place is not None and place != device:
             raise TensorError(f"on device {place}: must be on the kernel's, {device}")
+        if is_readonly and slot.is_written:
+            raise readonly_error()
         if shape == slot.shape and strides == slot.strides and code == slot.code:
             self._words[slot.word] = pointer
         else:
@@ -135,12 +141,14 @@ class CallBuffer(_TensorPlaces):
 
     __slots__ = ("_scalars", "_workspace")
 
-    def __init__(self, kind: Type[ctypes.Structure]) -> None:
+    def __init__(self, kind: Type[ctypes.Structure],
+                 written: Sequence[str] = ("out", "lse", "max_logits")) -> None:
         size = ctypes.sizeof(kind)
         fields = [(field[0], field[1]) for field in kind._fields_]  # type: ignore[attr-defined]
         super().__init__(
             struct.pack("@Q", size) + bytes(size - 8),
-            {name: getattr(kind, name).offset for name, of in fields if of is _structs.Tensor})
+            {name: getattr(kind, name).offset for name, of in fields if of is _structs.Tensor},
+            written)
         self._scalars = {
             name: getattr(kind, name).offset for name, of in fields if of is ctypes.c_float}
         self._workspace: Tuple[Any, Any, int] = (None, None, 0)  # shape, dtype, bytes: torch's
@@ -217,7 +225,7 @@ class _Buffers(threading.local):
         self.decode = CallBuffer(_structs.DecodeCall)
         self.prefill = CallBuffer(_structs.PrefillCall)
         self.sparse_mla = CallBuffer(_structs.SparseMlaCall)
-        self.append = CallBuffer(_structs.AppendKvCacheCall)
+        self.append = CallBuffer(_structs.AppendKvCacheCall, ("k_cache", "v_cache"))
         self.merge = MergeBuffer()
 
 

@@ -4,20 +4,25 @@ outputs from torch, and LSEs as FlashMLA has them."""
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import sys
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple, TypeVar
 
+from ._arguments import integer
+from ._flash_mla_names import Names
 from .allocation import allocate, workspace_for
 from .descriptors import (decode_descriptor, sparse_mla_decode_descriptor,
                           sparse_mla_prefill_descriptor)
 from .decode_plan import DecodePlan
-from .errors import InvalidCallError, TensorError
+from .errors import AttnjitError, InvalidCallError, TensorError
 from .prepared import kernel_of
 from .prefill_operations import prefill, prefill_kvcache
 from .runtime import Runtime
 from .streams import current_torch_stream
 from .tensors import dtype_and_shape
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 # More query tokens are no decode to attnjit.
 _MOST_DECODE_TOKENS = 128
@@ -51,25 +56,39 @@ def _runtime(device: int) -> Runtime:
                    release=memory.release)
 
 
-def on_device_of_q(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, with the device of its first tensor as torch's current one: the default stream
-    is that of the current device."""
+def _device_of(name: str, tensor: Any) -> int:
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(tensor, torch.Tensor):
+        raise TensorError(f"{name} is a {type(tensor).__name__}: must be a torch tensor")
+    if not tensor.is_cuda:
+        raise TensorError(f"{name} is on {tensor.device}: must be on a CUDA device; move it with "
+                          ".cuda()")
+    return tensor.get_device()
 
-    @functools.wraps(function)
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        torch = sys.modules.get("torch")
-        q = arguments[0] if arguments else keywords.get("q")
-        if torch is None or not isinstance(q, torch.Tensor):
-            raise TensorError(f"q is a {type(q).__name__}: must be a torch tensor")
-        if not q.is_cuda:
-            raise TensorError(f"q is on {q.device}: must be on a CUDA device; move it with .cuda()")
-        device = q.get_device()
-        if device == torch.cuda.current_device():
-            return function(*arguments, **keywords)
-        with torch.cuda.device(device):
-            return function(*arguments, **keywords)
 
-    return call
+def entry(names: Names) -> Callable[[Function], Function]:
+    """Makes a function one of flash_mla's: with the device of its first tensor as torch's current
+    one, for the default stream is that of the current device, and with errors in its `names`."""
+
+    def decorate(function: Function) -> Function:
+        first = next(iter(inspect.signature(function).parameters))
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            device = _device_of(first, arguments[0] if arguments else keywords.get(first))
+            cuda = sys.modules["torch"].cuda
+            try:
+                if device == cuda.current_device():
+                    return function(*arguments, **keywords)
+                with cuda.device(device):
+                    return function(*arguments, **keywords)
+            except AttnjitError as error:
+                names.tell(error)
+                raise
+
+        return call  # type: ignore[return-value]
+
+    return decorate
 
 
 def batch_shape(q: Any, k_cache: Any) -> Tuple[int, int, int, int, int]:
@@ -92,9 +111,30 @@ def check_tensors(**tensors: Any) -> None:
             raise TensorError(f"{name} is a {type(tensor).__name__}: must be a torch tensor")
 
 
+def check_columns(name: str, packed: Any, head_dim_qk: int, times: int) -> None:
+    """That a packed tensor has head_dim_qk columns so many times, and v's. Raises TensorError,
+    InvalidArgumentError."""
+    check_tensors(**{name: packed})
+    _, (_, _, columns) = dtype_and_shape(name, packed, 3)
+    integer("head_dim_qk", head_dim_qk, 1, max((columns - 1) // times, 1),
+            f"{name} has {columns} columns, v's among them")
+
+
 def _with_unseen_rows(lse: Any) -> Any:
     """`lse`, with +inf in place of the -inf of rows that see nothing."""
     return sys.modules["torch"].nan_to_num_(lse, nan=math.nan, posinf=math.inf, neginf=math.inf)
+
+
+def _check_batch(batch: int, seqlen_q: int, cache_seqlens: Any) -> None:
+    """That a split can be made. Raises InvalidCallError, TensorError."""
+    for name, extent in (("b", batch), ("s_q", seqlen_q)):
+        if extent == 0:
+            rule, fix = "must be at least 1", "leave the call out where there is nothing to decode"
+            raise InvalidCallError(f"{name} = 0: {rule}; fix: {fix}", [
+                {"field": name, "value": "0", "rule": rule, "fix": fix}])
+    if tuple(cache_seqlens.shape) != (batch,):
+        raise TensorError(f"cache_seqlens has shape {list(cache_seqlens.shape)}: must be "
+                          f"[{batch}], the b of q; give one length for each request")
 
 
 class _DenseSplit:
@@ -132,6 +172,7 @@ def decode_dense(metadata: Any, q: Any, k_cache: Any, block_table: Any, cache_se
             q, k_cache, None, block_table, cache_seqlens, head_dim_v=head_dim_v, causal=causal,
             softmax_scale=softmax_scale, sinks=sinks, runtime=_runtime(q.get_device()))
         return out, _with_unseen_rows(lse)
+    _check_batch(batch, seqlen_q, cache_seqlens)
     torch, device = sys.modules["torch"], q.device
     kind = (q.dtype, device.index, head_dim_qk, head_dim_v, sinks is None,
             torch.cuda.is_current_stream_capturing())

@@ -59,7 +59,8 @@ def paged_decode(q: Any, k_cache: Any, v_cache: Any, block_table: Any, seq_lens:
     [batch|1, num_q_heads|1, seqlen_q|1, keys], in place of causal and window_left.
     sinks: fp32 [num_q_heads], natural logarithm, joins the softmax's denominator only.
     batch_invariant: a result is the same to the bit in any batch; max_seqlen_kv are then the keys
-    of the longest request, by default what block_table has room for.
+    of the longest request, by default what block_table has room for. It is rounded up to a power
+    of two, and decides how large a workspace is, not what the results are.
     descriptor: further fields of the descriptor.
     plan: of Kernel.plan_decode, updated by the caller, for calls that share lengths (the layers of
     a step): the descriptor's arguments are then not looked at. Without it each call splits its

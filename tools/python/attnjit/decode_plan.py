@@ -56,7 +56,7 @@ class DecodePlan:
         without a copy to the host. `batch`: how many of them, by default all. May be captured:
         replays follow the lengths. Lengths that change later still give right results. Raises
         TensorError, InvalidArgumentError, InvalidCallError, CudaError."""
-        pointer, code, shape, strides, place = read_as("seq_lens", seq_lens)
+        pointer, code, shape, strides, place, _ = read_as("seq_lens", seq_lens)
         if DTYPE_NAMES[code] != "int32" or len(shape) != 1 or (shape[0] > 1 and strides[0] != 1):
             raise TensorError(
                 f"seq_lens is {DTYPE_NAMES[code]} {list(shape)}, strides {list(strides)}: must be "

@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Optional, Tuple
 
-from . import _flash_mla_calls as _calls
+from . import _flash_mla_calls as _calls, _flash_mla_names as _names
 from ._arguments import integer
 
 __all__ = ["FlashMLASchedMeta", "flash_attn_varlen_func", "flash_attn_varlen_kvpacked_func",
@@ -109,7 +109,7 @@ def _check_fp8(k_cache: Any, is_fp8_kvcache: bool) -> None:
                              "must be True for a cache of one-byte elements, else False")
 
 
-@_calls.on_device_of_q
+@_calls.entry(_names.WITH_KVCACHE)
 def flash_mla_with_kvcache(
         q: Any, k_cache: Any, block_table: Any, cache_seqlens: Any, head_dim_v: int,
         tile_scheduler_metadata: FlashMLASchedMeta, num_splits: None = None,
@@ -172,7 +172,7 @@ def flash_mla_with_kvcache(
     return returned
 
 
-@_calls.on_device_of_q
+@_calls.entry(_names.SPARSE_FWD)
 def flash_mla_sparse_fwd(q: Any, kv: Any, indices: Any, sm_scale: float, d_v: int = 512,
                          attn_sink: Any = None, topk_length: Any = None,
                          indexer_topk: int = 0) -> Tuple[Any, ...]:
@@ -200,7 +200,15 @@ def flash_mla_sparse_fwd(q: Any, kv: Any, indices: Any, sm_scale: float, d_v: in
     return out, max_logits, lse, lse_indexer
 
 
-@_calls.on_device_of_q
+def _attend_varlen(q: Any, k: Any, v: Any, cu_seqlens_qo: Any, cu_seqlens_kv: Any,
+                   dropout_p: float, softmax_scale: Optional[float],
+                   causal: bool) -> Tuple[Any, Any]:
+    if dropout_p != 0.0:
+        raise AssertionError(f"dropout_p = {dropout_p}: must be 0; dropout is not served")
+    return _calls.prefill_dense(q, k, v, cu_seqlens_qo, cu_seqlens_kv, softmax_scale, causal)
+
+
+@_calls.entry(_names.VARLEN)
 def flash_attn_varlen_func(
         q: Any, k: Any, v: Any, cu_seqlens_qo: Any, cu_seqlens_kv: Any, max_seqlen_qo: int,
         max_seqlen_kv: int, dropout_p: float = 0.0, softmax_scale: Optional[float] = None,
@@ -214,29 +222,29 @@ def flash_attn_varlen_func(
 
     Returns out [total_q, h_q, d_v] and lse, fp32 [total_q, h_q], a view of [h_q, total_q].
     """
-    if dropout_p != 0.0:
-        raise AssertionError(f"dropout_p = {dropout_p}: must be 0; dropout is not served")
-    return _calls.prefill_dense(q, k, v, cu_seqlens_qo, cu_seqlens_kv, softmax_scale, causal)
+    return _attend_varlen(q, k, v, cu_seqlens_qo, cu_seqlens_kv, dropout_p, softmax_scale, causal)
 
 
+@_calls.entry(_names.VARLEN_QKVPACKED)
 def flash_attn_varlen_qkvpacked_func(
         qkv: Any, cu_seqlens: Any, max_seqlen: int, head_dim_qk: int, dropout_p: float = 0.0,
         softmax_scale: Optional[float] = None, causal: bool = False,
         deterministic: bool = False, is_varlen: bool = True) -> Tuple[Any, Any]:
     """flash_attn_varlen_func of qkv [total, h, 2 * head_dim_qk + d_v], the columns of q, k and v
     one after the other."""
-    return flash_attn_varlen_func(
+    _calls.check_columns("qkv", qkv, head_dim_qk, 2)
+    return _attend_varlen(
         qkv[:, :, :head_dim_qk], qkv[:, :, head_dim_qk:2 * head_dim_qk],
-        qkv[:, :, 2 * head_dim_qk:], cu_seqlens, cu_seqlens, max_seqlen, max_seqlen, dropout_p,
-        softmax_scale, causal, deterministic, is_varlen)
+        qkv[:, :, 2 * head_dim_qk:], cu_seqlens, cu_seqlens, dropout_p, softmax_scale, causal)
 
 
+@_calls.entry(_names.VARLEN_KVPACKED)
 def flash_attn_varlen_kvpacked_func(
         q: Any, kv: Any, cu_seqlens_qo: Any, cu_seqlens_kv: Any, max_seqlen_qo: int,
         max_seqlen_kv: int, head_dim_qk: int, dropout_p: float = 0.0,
         softmax_scale: Optional[float] = None, causal: bool = False,
         deterministic: bool = False, is_varlen: bool = True) -> Tuple[Any, Any]:
     """flash_attn_varlen_func of kv [total_kv, h_kv, head_dim_qk + d_v], k's columns before v's."""
-    return flash_attn_varlen_func(
-        q, kv[:, :, :head_dim_qk], kv[:, :, head_dim_qk:], cu_seqlens_qo, cu_seqlens_kv,
-        max_seqlen_qo, max_seqlen_kv, dropout_p, softmax_scale, causal, deterministic, is_varlen)
+    _calls.check_columns("kv", kv, head_dim_qk, 1)
+    return _attend_varlen(q, kv[:, :, :head_dim_qk], kv[:, :, head_dim_qk:], cu_seqlens_qo,
+                          cu_seqlens_kv, dropout_p, softmax_scale, causal)

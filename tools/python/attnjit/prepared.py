@@ -112,12 +112,19 @@ def _take_spare(kernel: Kernel, shape: Tuple[int, int, int]) -> DecodePlan:
     return plan
 
 
+def _rounded(number: int) -> int:
+    """The next power of two, cut to what a plan may be asked for."""
+    return min(1 << max(number - 1, 0).bit_length(), MOST_INT32)
+
+
 def plan_of(kernel: Kernel, batch: int, seqlen_q: int, max_seqlen_kv: int,
             stream: int) -> DecodePlan:
-    """A plan for at least `batch` requests that only this thread uses, and only on `stream`; in a
-    capture one that only this thread's captures on the stream use. Raises InvalidCallError,
-    CudaError, ColdKernelError."""
-    shape = (1 << max(batch - 1, 0).bit_length(), seqlen_q, max_seqlen_kv)
+    """A plan for at least `batch` requests of at least `max_seqlen_kv` keys that only this thread
+    uses, and only on `stream`; in a capture one that only this thread's captures on the stream
+    use. Plans are kept, for graphs and work on the GPU may use them, so numbers that change from
+    call to call are rounded up: at most 32 of each. No result depends on them, only how much
+    memory a plan and its workspace have. Raises InvalidCallError, CudaError, ColdKernelError."""
+    shape = (_rounded(batch), seqlen_q, _rounded(max_seqlen_kv) if max_seqlen_kv else 0)
     key = (kernel.handle, *shape)
     own = (stream, *key)
     plan = _of_thread.plans.get(own)

@@ -44,11 +44,14 @@ class Runtime:
     nvrtc: libnvrtc or its directory; default: $ATTNJIT_NVRTC, else it is searched.
     miss_trace: file to which each miss is appended.
     log(level, message): level is "notice" or "warning"; default: a line on stderr.
-    on_miss(miss): before each compile, with a Miss. Neither may call back into attnjit; what they
-    raise is printed.
+    on_miss(miss): before each compile, with a Miss.
     allocate(device, bytes) -> address, release(device, address, bytes): device memory of plans,
-    256-byte aligned; both or neither. An allocate that returns 0 or raises makes the call an
-    OutOfMemoryError, whose cause is what it raised.
+    256-byte aligned; both or neither.
+
+    None of these functions may call back into attnjit. What log, on_miss or release raises, even a
+    KeyboardInterrupt, goes to sys.unraisablehook, which prints it, and the call goes on: a miss is
+    compiled, memory counts as released. An allocate that raises, or returns 0 or what is no
+    address, makes the call an OutOfMemoryError, whose cause is what was raised.
 
     Raises LibraryError, InvalidArgumentError, TemplateError.
     """

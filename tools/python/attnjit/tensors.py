@@ -24,8 +24,9 @@ DTYPE_NAMES = {code: name for name, code in DTYPES.items()}
 _ITEM_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "fp8_e4m3": 1, "fp8_e5m2": 1, "uint8": 1,
                "int32": 4, "int64": 8}
 
-# (address, code of the dtype, shape, strides in elements, CUDA ordinal or None if not known).
-Reading = Tuple[int, int, Sequence[int], Sequence[int], Optional[int]]
+# (address, code of the dtype, shape, strides in elements, CUDA ordinal or None if not known,
+# whether it is marked read-only).
+Reading = Tuple[int, int, Sequence[int], Sequence[int], Optional[int], bool]
 Reader = Callable[[Any], Reading]
 
 _TORCH_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32",
@@ -87,18 +88,20 @@ class TensorView:
             raise TensorError(f"strides {steps}: must be as many as extents, {len(extents)}")
         if device is not None:
             device = integer("device", device, 0, MOST_INT32, "give a CUDA ordinal, or None")
-        self.reading: Reading = (address, DTYPES[dtype], extents, steps, device)
+        self.reading: Reading = (address, DTYPES[dtype], extents, steps, device, False)
         self.owner = owner
 
     @classmethod
     def of(cls, tensor: object, dtype: Optional[str] = None) -> TensorView:
         """A view of `tensor`, which it keeps alive; with `dtype`, its elements taken as that
         type, which must be as wide. Raises TensorError."""
-        pointer, code, shape, strides, device = read(tensor)
+        pointer, code, shape, strides, device, is_readonly = read(tensor)
         own = DTYPE_NAMES[code]
         if dtype is not None and item_bytes(dtype) != item_bytes(own):
             raise TensorError(f"dtype {dtype}: must be as wide as the tensor's, {own}")
-        return cls(pointer, dtype or own, shape, strides, device=device, owner=tensor)
+        view = cls(pointer, dtype or own, shape, strides, device=device, owner=tensor)
+        view.reading = (*view.reading[:5], is_readonly)
+        return view
 
     pointer = property(lambda self: self.reading[0])
     dtype = property(lambda self: DTYPE_NAMES[self.reading[1]])
@@ -130,17 +133,18 @@ def _make_torch_reader() -> Reader:
         code = codes.get(tensor.dtype)
         if code is None:
             code = codes[tensor.dtype] = DTYPES[dtype_of_torch(tensor.dtype)]
-        return tensor.data_ptr(), code, tensor.shape, tensor.stride(), device
+        return tensor.data_ptr(), code, tensor.shape, tensor.stride(), device, False
 
     return read_torch
 
 
 def _read_cuda_array(tensor: Any) -> Reading:
     face = tensor.__cuda_array_interface__
+    pointer, is_readonly = face["data"]
     dtype = _ARRAY_TYPES.get(face["typestr"])
     if dtype is None:
         if hasattr(tensor, "__dlpack__"):
-            return _read_dlpack(tensor)
+            return (*_read_dlpack(tensor)[:5], bool(is_readonly))
         raise TensorError(f"an array of type {face['typestr']}: must be of "
                           f"{', '.join(_ARRAY_TYPES)}; give another type of the same width by "
                           'TensorView.of(array, dtype="bf16")')
@@ -154,7 +158,7 @@ def _read_cuda_array(tensor: Any) -> Reading:
             raise TensorError(f"an array of {dtype} with strides of {strides} bytes: must be whole "
                               "elements apart; copy it")
         strides = tuple(stride // width for stride in strides)
-    return face["data"][0] or 0, DTYPES[dtype], shape, strides, None
+    return pointer or 0, DTYPES[dtype], shape, strides, None, bool(is_readonly)
 
 
 class _DlTensor(ctypes.Structure):
@@ -193,7 +197,9 @@ def _read_dlpack(tensor: Any) -> Reading:
                           f"in {face.lanes} lane(s): must be one of {', '.join(DTYPES)}; cast it")
     shape = tuple(face.shape[:face.ndim])
     strides = tuple(face.strides[:face.ndim]) if face.strides else _row_major(shape)
-    return (face.data or 0) + face.byte_offset, DTYPES[dtype], shape, strides, face.device_id
+    # An array that must not be written gives no capsule of this kind: it has no mark for it.
+    return ((face.data or 0) + face.byte_offset, DTYPES[dtype], shape, strides, face.device_id,
+            False)
 
 
 def _read_view(view: TensorView) -> Reading:
@@ -236,8 +242,14 @@ def find_reader(tensor: object) -> Reader:
 
 
 def read(tensor: object) -> Reading:
-    """Address, dtype, shape, strides and device of any tensor. Raises TensorError."""
+    """Address, dtype, shape, strides, device and mark of any tensor. Raises TensorError."""
     return (readers.get(type(tensor)) or find_reader(tensor))(tensor)
+
+
+def readonly_error() -> TensorError:
+    """Of a tensor that is marked read-only and that a call would write."""
+    return TensorError("marked read-only by its __cuda_array_interface__: must be writable, for "
+                       "the call writes it; give a writable array")
 
 
 def refuse(name: str, error: Exception) -> NoReturn:
@@ -263,11 +275,13 @@ def dtype_of(name: str, tensor: object) -> str:
 
 
 def memory_of(name: str, tensor: object) -> Tuple[int, int]:
-    """Address and bytes of a contiguous tensor, such as a workspace; (0, 0) of None. Raises
-    TensorError."""
+    """Address and bytes of a contiguous tensor to be written, such as a workspace; (0, 0) of None.
+    Raises TensorError."""
     if tensor is None:
         return 0, 0
-    pointer, code, shape, strides, _ = read_as(name, tensor)
+    pointer, code, shape, strides, _, is_readonly = read_as(name, tensor)
+    if is_readonly:
+        refuse(name, readonly_error())
     if tuple(strides) != _row_major(shape):
         raise TensorError(f"{name} has strides {tuple(strides)} of shape {tuple(shape)}: must be "
                           "contiguous; copy it")
@@ -276,7 +290,7 @@ def memory_of(name: str, tensor: object) -> Tuple[int, int]:
 
 def dtype_and_shape(name: str, tensor: object, *ranks: int) -> Tuple[str, Tuple[int, ...]]:
     """The dtype and shape of a tensor that must have one of `ranks`. Raises TensorError."""
-    _, code, shape, _, _ = read_as(name, tensor)
+    _, code, shape, *_ = read_as(name, tensor)
     if len(shape) not in ranks:
         raise TensorError(f"{name} has shape {list(shape)}: must have "
                           f"{' or '.join(map(str, ranks))} dimensions")
