@@ -138,6 +138,19 @@ DecodeGrid chunked_grid(TensorChecks& checks, const DecodeGrid& grid, const Sche
   return chunked;
 }
 
+// What the device would take for 0 is a mistake where it can be seen.
+void check_host_lengths(std::span<const int> seq_lens) {
+  const auto negative =
+      std::find_if(seq_lens.begin(), seq_lens.end(), [](int length) { return length < 0; });
+  if (negative != seq_lens.end()) {
+    TensorChecks checks;
+    checks.add(fmt::format("seq_lens[{}]", negative - seq_lens.begin()),
+               fmt::format("{}", *negative), "must be 0 or more",
+               "pass 0 for a request without keys");
+    checks.finish();
+  }
+}
+
 }  // namespace
 
 DecodePlan::DecodePlan(std::shared_ptr<const PreparedDecode> kernels, int max_batch, int seqlen_q,
@@ -189,23 +202,6 @@ void DecodePlan::check_batch(std::int64_t batch) const {
     checks.finish();
   }
 }
-
-namespace {
-
-// What the device would take for 0 is a mistake where it can be seen.
-void check_host_lengths(std::span<const int> seq_lens) {
-  const auto negative =
-      std::find_if(seq_lens.begin(), seq_lens.end(), [](int length) { return length < 0; });
-  if (negative != seq_lens.end()) {
-    TensorChecks checks;
-    checks.add(fmt::format("seq_lens[{}]", negative - seq_lens.begin()),
-               fmt::format("{}", *negative), "must be 0 or more",
-               "pass 0 for a request without keys");
-    checks.finish();
-  }
-}
-
-}  // namespace
 
 void DecodePlan::update(const int* device_seq_lens, int batch, CUstream_st* stream) {
   check_batch(batch);
